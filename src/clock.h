@@ -5,6 +5,11 @@
 
 #include <time.h>
 
+/* From one time to another, in seconds since 1970. */
+struct clock_span {
+    double begin, end;
+};
+
 /* Returns the seconds since an arbitrary start, which never decrease. Only differences are
  * meaningful. */
 double clock_now(void);

@@ -30,7 +30,7 @@ launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study
 launcher/plan|launcher/host launcher/script launcher/stage launcher/study|look cost begin
 launcher/remote|launcher/host launcher/script launcher/study|remote
 launcher/spec|launcher/host|spec_source
-launcher/status|launcher/energy launcher/scheduler launcher/study|status watch
+launcher/status|launcher/energy launcher/host launcher/scheduler launcher/study|status watch
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study|submission attempt
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\

@@ -111,7 +111,8 @@ exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${const
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warns of idle GPUs"
 exits 3 "plan for an engine with equal shares" unetctl plan -C one --gpus 1..4 --engine pytorch \
     --set model.batch_norm=local "${constant[@]}"
-like "$ERR" 'set: 3 GPUs cannot share train.global_batch 4 equally, as engine pytorch needs; type --gpus 1,2,4, or' \
+like "$ERR" 'set: 3 GPUs cannot share train.global_batch 4 equally, as engine pytorch needs; type '\
+'--gpus 1,2,4, or' \
     "plan names the counts that share the batch"
 exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
 like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "the warning is in the singular"

@@ -106,7 +106,8 @@ for word in per-node:gpus-per-node=2 gpus:gpus=4 gres:gres=gpu:2; do
     like asked/runs/unet-g03-s1/submit_file.sh '^#SBATCH --gpus-per-task=1$' \
         "unless the nodes differ, as 2+1"
 done
-like asked/runs/unet-g04-s1/submit_file.sh '^#SBATCH --time=UNLIMITED$' "slurm.time may be UNLIMITED"
+like asked/runs/unet-g04-s1/submit_file.sh '^#SBATCH --time=UNLIMITED$' \
+    "slurm.time may be UNLIMITED"
 exits 0 "plan without a limit" unetctl plan -C asked --gpus 2 --set slurm.time=UNLIMITED
 like "$ERR" 'the time limit is UNLIMITED, and the cost of the runs is unknown' "says so"
 exits 2 "a limit that is none" unetctl plan -C asked --gpus 2 --set slurm.time=UNLIMITEDD

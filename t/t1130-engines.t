@@ -64,7 +64,8 @@ chmod +x smi/nvidia-smi
 engine_study seen "$srcdir/t/engine.sh" mpi: "  script: $srcdir/t/engine.sh" pytorch: \
     "  script: $srcdir/t/engine.sh" '  python: sh'
 while read -r engine want; do
-    exits 0 "$engine" env PATH="$TMP/smi:$PATH" unetctl submit -C seen --engine "$engine" --gpus 1,2 \
+    exits 0 "$engine" env PATH="$TMP/smi:$PATH" unetctl submit -C seen \
+        --engine "$engine" --gpus 1,2 \
         --wait --timeout 60
     is "$(sed -n 's/^CUDA_VISIBLE_DEVICES=//p' seen/runs/"$engine"-g0[12]-s1/attempt-1/told-* |
         paste -sd' ')" "$want" "$engine: ranks see only GPUs of their runs"
@@ -105,7 +106,8 @@ exits 0 "a study that was moved" unetctl submit -C moved --gpus 1
 like "$ERR" '0 runs submitted; before: 0 active, 1 done' "knows its runs"
 exits 0 "its report" unetctl report -C moved
 like <(tr -s '\n ' ' ' <"$OUT") \
-    'Every count takes the time of one: an epoch takes 0.5 s with 1 GPU and 0.5 s with 2\. Does one rank run' \
+    'Every count takes the time of one: an epoch takes 0.5 s with 1 GPU and 0.5 s with 2\. Does '\
+'one rank run' \
     "asks whether the ranks share their work"
 
 # ---- variants: the same runs with a few other settings
@@ -376,7 +378,8 @@ clock corrupt log.csv: its epochs take 1 s together, but training_time is 0.1 s
 unended corrupt record.jsonl: it has no end line that says done
 EOF
 like <(unetctl status -C bad) \
-    'command-g01-s1 +COMPLETED .*its log is unread: record.jsonl: .*'"'unetctl resume command-g01-s1' runs it" \
+    'command-g01-s1 +COMPLETED .*its log is unread: record.jsonl: .*'\
+"'unetctl resume command-g01-s1' runs it" \
     "status says why, and what to type"
 exits 0 "resume without its name" unetctl resume -C bad
 like "$ERR" 'no run needs to be resumed' "leaves it as it is"
@@ -481,11 +484,13 @@ like <(unetctl status -C forms) 'g04-s1 +COMPLETED .*its log is unread: .*not a 
     "status says that their logs are unread"
 exits 7 "collect" unetctl collect -C forms
 like "$OUT" '^0 of 4 runs collected' "has none of them"
-like "$ERR" '4 of 4 runs have no result: .* is unread.*correct log in study.yaml, then type this again' \
+like "$ERR" \
+    '4 of 4 runs have no result: .* is unread.*correct log in study.yaml, then type this again' \
     "and says what to type"
 exits 7 "a report" unetctl report -C forms
 like "$ERR" 'unread' "says so, too"
-sed -i 's/^log: .*/log: {pattern: "^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s"}/' forms/study.yaml
+sed -i 's/^log: .*/log: {pattern: "^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s"}/' \
+    forms/study.yaml
 exits 0 "the corrected pattern" unetctl collect -C forms
 like "$OUT" '^4 of 4 runs collected' "reads all of them"
 unlike <(unetctl status -C forms) 'unread' "status has no complaint"
@@ -496,7 +501,8 @@ like forms/report/figures/speedup.svg '>fake GPUs .CPU cores.<' "so do its figur
 exits 0 "its paragraph" unetctl report -C forms --paragraph
 like <(tr '\n' ' ' <"$OUT") 'GPUs, which were groups of CPU cores, ' "says it"
 exits 0 "its prediction" unetctl report -C forms --predict 8
-like <(tr -s '\n ' ' ' <"$OUT") 'from its runs on 1 to 4 GPUs, which were groups of CPU cores' "says it"
+like <(tr -s '\n ' ' ' <"$OUT") 'from its runs on 1 to 4 GPUs, which were groups of CPU cores' \
+    "says it"
 exits 0 "its proposal" unetctl report -C forms --proposal forms-proposal
 like forms-proposal/proposal.md 'No GPU was used' "says it"
 like <(cat forms-proposal/*.svg forms-proposal/*/*.svg 2>/dev/null) '>fake GPUs' "with its figure"
@@ -605,7 +611,8 @@ like words/runs/torchrun-g01-s1/run_file.sh \
 exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
     --set slurm.time=1:00:00
 like words/runs/torchrun-g03-s1/submit_file.sh \
-    '^ *env -u SLURM_GPUS_PER_TASK .* SLURM_GPUS_PER_NODE=[0-9]+ srun .*--ntasks=3 --cpus-per-task=[0-9]+ bash ' \
+    '^ *env -u SLURM_GPUS_PER_TASK .* SLURM_GPUS_PER_NODE=[0-9]+ srun .*--ntasks=3 '\
+'--cpus-per-task=[0-9]+ bash ' \
     "is started by ranks that see all GPUs of their node"
 for engine in jax torchrun mpi; do
     exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1

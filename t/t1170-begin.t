@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program of a stranger, begun by its own command line: launchers, interpreters and wrappers among
-# its words, what several ranks are for, and what a run executes. No framework is needed.
+# A study of a program, made from its own command line: launchers, interpreters and wrappers among
+# its words, scripts for several ranks, its logs, and what a run executes. No framework is needed.
 # shellcheck disable=SC2016 # words that no shell may expand
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/study.sh"
 without_pictures
 
-# Stand-ins: a launcher prints its words, then starts so many ranks as it is told.
+# Stand-ins: a launcher that logs its words and starts as many ranks as they say, and programs that
+# only have to exist.
 mkdir -p bin venv/bin pkg python "it's a"
 cat >bin/torchrun <<'EOT'
 #!/bin/sh
@@ -103,7 +104,8 @@ is "$(begin --engine pytorch -- venv/bin/python -u plain.py --lr 1)" \
 is "$(begin --engine pytorch -- "it's a/../plain.py" 1)" \
     "engine pytorch|script \"it's a/../plain.py\"|args [\"1\"]|python python3" "a script alone"
 is "$(begin --engine torchrun -- apptainer exec --nv img.sif python3 -m pkg.train)" \
-    'engine torchrun|script pkg/train.py|args []|python "apptainer exec --nv img.sif python3 -m pkg.train"|env {"PYTHONPATH": "."}' \
+    'engine torchrun|script pkg/train.py|args []|python "apptainer exec --nv img.sif python3 -m '\
+'pkg.train"|env {"PYTHONPATH": "."}' \
     "a wrapper and a module"
 is "$(begin --engine command -- mpirun -np '{{gpus}}' ./a.out)" \
     'engine command|script bin/mpirun|args ["-np", "{{gpus}}", "a.out"]' \
@@ -118,7 +120,8 @@ while IFS='|' read -r engine line; do
     if [ -z "$engine" ]; then
         unlike "$ERR" 'several ranks' "not for several ranks: $line"
     else
-        like "$ERR" "seen.py:3 has .*type: rm st/study.yaml; unetctl init st --engine $engine -- env A=1 python3 seen.py '.x'$" \
+        like "$ERR" "seen.py:3 has .*type: rm st/study.yaml; unetctl init st --engine $engine -- "\
+"env A=1 python3 seen.py '.x'$" \
             "seen: $line"
     fi
     lines=$((lines + 1))
@@ -145,7 +148,8 @@ printf 'import torch.distributed\n' >seen.py
 rm -rf st
 unetctl init st --site local -- python3 seen.py 2>"$ERR"
 exits 0 "plan of a rank that gets several GPUs" unetctl plan -C st --gpus 1..3
-like "$ERR" 'seen.py:1 has torch.distributed, .*type: unetctl init /.*/st-ranks --engine pytorch -- /.*python3 /.*/seen.py$' \
+like "$ERR" 'seen.py:1 has torch.distributed, .*type: unetctl init /.*/st-ranks --engine pytorch '\
+'-- /.*python3 /.*/seen.py$' \
     "says what was seen and which command to type"
 exits 0 "plan of one GPU" unetctl plan -C st --gpus 1
 unlike "$ERR" 'several' "says nothing of it"
@@ -169,10 +173,12 @@ bad "two launchers" 'srun ... torchrun: two launchers of ranks; leave srun out' 
     -- srun -n 2 torchrun --nproc_per_node 2 train.py
 bad "a script that is missing" 'nothing.py: No such file' -- python3 nothing.py
 bad "a script that is a folder" 'pkg: it is a folder' -- python3 pkg
-bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 train.py
+bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 \
+    train.py
 bad "a module that is missing" 'm pkg.nothing: neither this folder nor PYTHONPATH' \
     --engine pytorch -- python3 -m pkg.nothing
-bad "a program of engine pytorch that is no script" 'a.out: engine pytorch runs a script of Python' \
+bad "a program of engine pytorch that is no script" \
+    'a.out: engine pytorch runs a script of Python' \
     --engine pytorch -- ./a.out
 code=2 bad "a launcher without a program" 'torchrun ....+names no program or script' \
     -- torchrun --nproc_per_node 4
@@ -183,7 +189,8 @@ rm -rf st
 unetctl init st --site local --engine pytorch -- venv/bin/python plain.py 2>"$ERR"
 mv venv away
 exits 3 "an interpreter that is gone is refused by plan" unetctl plan -C st --gpus 2
-like "$ERR" 'pytorch.python: /.*/venv/bin/python is not a program; correct it, or load it by a line of pytorch.setup$' \
+like "$ERR" 'pytorch.python: /.*/venv/bin/python is not a program; correct it, or load it by a '\
+'line of pytorch.setup$' \
     "the line names it"
 mv away venv
 exits 3 "a script that is a folder is refused by plan" unetctl plan -C st --gpus 2 \
@@ -199,7 +206,8 @@ if command -v mpirun >"$OUT"; then
     exits 0 "runs of torchrun" unetctl submit -C st --gpus 1,3 --wait --timeout 60
     attempt=st/runs/torchrun-g03-s1/attempt-1
     is "$(sed 's/--master.*plain/plain/; s,^[^ ]*/,,' $attempt/words)" \
-        "torchrun --max_restarts 3 --nnodes=1 --node_rank=0 --nproc_per_node=3 plain.py a  b \$x\"y\"" \
+        "torchrun --max_restarts 3 --nnodes=1 --node_rank=0 --nproc_per_node=3 plain.py a"\
+"  b \$x\"y\"" \
         "torchrun gets its words and the numbers of the run"
     is "$(cat $attempt/rank-*)" "'a  b' '\$x\"y\"' 4
 'a  b' '\$x\"y\"' 4
@@ -210,7 +218,8 @@ fi
 rm -rf st
 unetctl init st --site local --engine pytorch -- plain.py 2>"$ERR"
 exits 0 "a run of pytorch" unetctl submit -C st --gpus 1 --wait --timeout 60
-is "$(cat st/runs/*/attempt-1/rank-0)" "None elastic" "looks like torchrun's, which Lightning looks for"
+is "$(cat st/runs/*/attempt-1/rank-0)" "None elastic" \
+    "looks like torchrun's, which Lightning looks for"
 
 # What run_file.sh starts.
 started() { # INIT WORDS...
@@ -222,10 +231,14 @@ started() { # INIT WORDS...
 at='--master_addr=$MASTER_ADDR --master_port=$MASTER_PORT'
 counts='--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK --nproc_per_node=$LOCAL_WORLD_SIZE'
 is "$(started -- accelerate launch --num_processes 4 --mixed_precision bf16 plain.py 1)" \
-    '$start accelerate launch --mixed_precision bf16 --num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK'\
+    '$start accelerate launch --mixed_precision bf16 --num_machines=$UNETCTL_NODES'\
+' --machine_rank=$GROUP_RANK'\
 ' --num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) --main_process_ip=$MASTER_ADDR'\
-' --main_process_port=$MASTER_PORT $([ $WORLD_SIZE = 1 ] || [ -e "${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml" ] || echo --multi_gpu) plain.py 1' "accelerate gets the numbers of the run"
-is "$(started -- accelerate launch --multi_gpu --use_fsdp plain.py 1 | sed 's/.*_PORT//')" ' plain.py 1' \
+' --main_process_port=$MASTER_PORT $([ $WORLD_SIZE = 1 ] || [ -e "${HF_HOME:-$HOME/.cache/'\
+'huggingface}/accelerate/default_config.yaml" ] || echo --multi_gpu) plain.py 1' \
+    "accelerate gets the numbers of the run"
+is "$(started -- accelerate launch --multi_gpu --use_fsdp plain.py 1 | sed 's/.*_PORT//')" \
+    ' plain.py 1' \
     "and no word against a way of its own"
 is "$(started -- torchrun --nproc_per_node 4 --tee 3 -m pkg.train 1)" \
     "\$start torchrun --tee 3 $counts $at -m pkg.train 1" "a module stays one"
@@ -237,32 +250,38 @@ is "$(started --engine pytorch -- numactl -C '0 1' python3 plain.py)" \
     "\$start numactl -C '0 1' python3 plain.py" "a wrapper keeps a word with a blank"
 
 # ---- the batch
-printf '#!/bin/sh\nprintf "epoch,epoch_time\\n0,1\\n1,1\\n" >"$UNETCTL_ATTEMPT_DIR/log.csv"\necho "$UNETCTL_TRAIN_BATCH_PER_GPU $*" >"$UNETCTL_ATTEMPT_DIR/words"\n' >a.out
+printf '#!/bin/sh\nprintf "epoch,epoch_time\\n0,1\\n1,1\\n" >"$UNETCTL_ATTEMPT_DIR/log.csv"\necho '\
+'"$UNETCTL_TRAIN_BATCH_PER_GPU $*" >"$UNETCTL_ATTEMPT_DIR/words"\n' >a.out
 rm -rf st
 unetctl init st --site local -- ./a.out '{{batch_per_gpu}}' '{{global_batch}}' 2>"$ERR"
 exits 3 "counts that do not divide the batch are refused by plan" unetctl plan -C st --gpus 1..4
-like "$ERR" "study.yaml:[0-9]+: 3 GPUs cannot share train.global_batch 16 equally, as engine command needs; type --gpus 1,2,4, or set another" \
+like "$ERR" "study.yaml:[0-9]+: 3 GPUs cannot share train.global_batch 16 equally, as engine "\
+"command needs; type --gpus 1,2,4, or set another" \
     "with those that do"
 ok "runs that share a batch" unetctl submit -C st --gpus 1,2,4 --wait --timeout 60
 is "$(cat st/runs/*/attempt-1/words)" "16 16 16
 8 8 16
 4 4 16" "markers and variable are the share of a GPU, and the batch of all is constant"
-is "$(for n in 1 2 4; do field st/runs/command-g0$n-s1/run.json 'list(d["train"].values())'; done)" \
+batch='list(d["train"].values())'
+is "$(for n in 1 2 4; do field st/runs/command-g0$n-s1/run.json "$batch"; done)" \
     "[16, 16]
 [8, 16]
 [4, 16]" "run.json has both"
 sed -i 's/"batch_per_gpu": .*,/"batch_per_gpu": 16,/; s/"global_batch": 16/"global_batch": 0/' \
     st/runs/*/run.json
 exits 3 "a study whose runs gave the batch to each GPU is refused" unetctl submit -C st --gpus 1
-like "$ERR" 'study.yaml:[0-9]+: train.global_batch 16 is the batch of all GPUs, and run command-g01-s1 began with 16 for each GPU; set train.batch_per_gpu: 16 and train.global_batch: 0 to continue' \
+like "$ERR" 'study.yaml:[0-9]+: train.global_batch 16 is the batch of all GPUs, and run '\
+'command-g01-s1 began with 16 for each GPU; set train.batch_per_gpu: 16 and train.global_batch: 0 '\
+'to continue' \
     "by one line"
 sed -i 's/global_batch: 16/global_batch: 0\n  batch_per_gpu: 16/' st/study.yaml
 exits 0 "what it says to set" unetctl submit -C st --gpus 1,2
-like "$ERR" '0 runs submitted; before: 0 active, 2 done' "goes on with the runs"
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "continues the study"
 rm -rf st
 unetctl init st --site local --engine mpi -- ./a.out '{{batch_per_gpu}}' 2>"$ERR"
 unetctl generate -C st --gpus 1,3 2>"$ERR" || diag <"$ERR"
-is "$(for n in 1 3; do field st/runs/mpi-g0$n-s1/run.json 'd["train"]'; done)" "{'batch_per_gpu': 16}
+is "$(for n in 1 3; do field st/runs/mpi-g0$n-s1/run.json 'd["train"]'; done)" \
+    "{'batch_per_gpu': 16}
 {'batch_per_gpu': 16}" "train.batch_per_gpu keeps its meaning"
 
 # ---- what its logs have
@@ -303,7 +322,8 @@ interval 2: 120 s, loss 3.01, 0.833333 steps/s
 interval 3: 122 s, loss 2.91, 0.819672 steps/s
 quality: accuracy 0.81
 name accuracy' "times of steps, and a quality in a line of its own"
-printf 'Train Epoch: 1 [32/60000 (53%%)]\tLoss: 0.3\nTest: Accuracy: 9843/10000 (98%%)\nepoch took 14.%d seconds\n' 2 0 >logs/mnist.log
+printf 'Train Epoch: 1 [32/60000 (53%%)]\tLoss: 0.3\nTest: Accuracy: 9843/10000 (98%%)\nepoch '\
+'took 14.%d seconds\n' 2 0 >logs/mnist.log
 is "$(proposed logs/mnist.log | sed '/pattern/d')" 'logs/mnist.log: 2 epochs, such as
 epoch 1: 14.2 s
 epoch 2: 14 s
@@ -337,11 +357,14 @@ epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
 iter @/9 ~ time per iter (ms): 612 ~ lm loss: 10.5|interval 1: 0.612 s, loss 10.5, 1.63399 steps/s
 step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
 EOT
-printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: 0:00:03\n' >logs/lammps.log
+printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 '\
+'steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: '\
+'0:00:03\n' >logs/lammps.log
 is "$(proposed logs/lammps.log | sed -n '2p;$p')" 'interval 1: 0.830328 tau/s
 unit tau' "the speed at the end, not a time of the beginning"
 cat >logs/trainer_state.json <<'EOT'
-{"log_history": [{"epoch": 0.5, "loss": 4.0, "num_input_tokens_seen": 2560, "step": 10, "train_runtime": 0.6},
+{"log_history": [
+ {"epoch": 0.5, "loss": 4.0, "num_input_tokens_seen": 2560, "step": 10, "train_runtime": 0.6},
  {"epoch": 0.5, "eval_loss": 3.5, "num_input_tokens_seen": 2560, "step": 10},
  {"epoch": 1.0, "loss": 3.9, "num_input_tokens_seen": 5120, "step": 20, "train_runtime": 1.6},
  {"epoch": 1.0, "eval_loss": 3.4, "num_input_tokens_seen": 5120, "step": 20},
@@ -356,11 +379,14 @@ each run has to write its trainer_state.json into $UNETCTL_ATTEMPT_DIR
 file trainer_state.json
 name eval_loss
 unit tokens' "Hugging Face's state, with the tokens seen"
-printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79it/s]\r        \r%s\n' \
-    "{'loss': '4.0', 'epoch': '1.0', 'time': '2.5'}" "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
+printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79it/s]\r    '\
+'    \r%s\n' \
+    "{'loss': '4.0', 'epoch': '1.0', 'time': '2.5'}" \
+        "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
 is "$(proposed logs/bar.log | sed -n 2p)" 'epoch 1: 2.5 s, loss 4' "a line behind a progress bar"
 printf 'hello\nworld 3\n' >logs/none.log
-bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- ./a.out
+bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- \
+    ./a.out
 code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out
 code=2 bad "a log without a program" 'try LOG is for a program' --try logs/none.log
 rm -rf st
@@ -376,7 +402,8 @@ like st/study.yaml '^# quality:$' "and of the quality"
 exits 0 "plan without a log" unetctl plan -C st --gpus 1
 like "$ERR" 'no log is named: nothing will be read of a run unless' "says that nothing will be read"
 unetctl submit -C st --gpus 1,2 --wait --timeout 60 2>"$ERR"
-like <(unetctl status -C st) '^2 ended; no log is named: set log.pattern or log.file in /.*/st/study.yaml' \
+like <(unetctl status -C st) \
+    '^2 ended; no log is named: set log.pattern or log.file in /.*/st/study.yaml' \
     "and so does status"
 
 printf '#!/bin/sh\nexit 3\n' >a.out
@@ -385,7 +412,8 @@ rm -rf "$XDG_STATE_HOME"
 mkdir -p "$XDG_STATE_HOME"
 like <(unetctl status -C st) '^command-g03-s1 +FAILED +[0-9]+ +3 +1 +0:00:[0-9]+ ' \
     "status keeps the time of a run whose job is not listed any more"
-is "$(unetctl status -C st | awk '{ print index($0, "COMPLETED"), index($0, "STATE") }' | sort -u | paste -sd' ')" \
+columns='{ print index($0, "COMPLETED"), index($0, "STATE") }'
+is "$(unetctl status -C st | awk "$columns" | sort -u | paste -sd' ')" \
     "0 0 0 18 18 0" "its columns stand below each other"
 
 # ---- GPUs of several types
@@ -405,7 +433,8 @@ chmod +x bin/sinfo bin/scontrol bin/squeue
 rm -rf st
 unetctl init st --set slurm.interface=commands --set slurm.time=1:00:00 -- ./a.out 2>"$ERR"
 unetctl doctor -C st >"$OUT" 2>&1
-like "$OUT" 'partition main has GPUs of several types \(a100,h100\), and a run may get any of them' \
+like "$OUT" \
+    'partition main has GPUs of several types \(a100,h100\), and a run may get any of them' \
     "doctor names them"
 unetctl plan -C st --gpus 1 --test-only >"$OUT" 2>&1
 like "$OUT" 'partition main has GPUs of several types \(a100,h100\)' "so does plan --test-only"
@@ -420,40 +449,41 @@ listed() { # WORDS...: source.list of a run of them
     unetctl generate -C st --gpus 1 >>"$OUT" 2>&1 || cat "$OUT"
     sed "s,$TMP,.," st/runs/*/source.list 2>/dev/null | paste -sd ' '
 }
-mkdir work && cp plain.py work/train.py && cp plain.py work/part.py && echo 1 >work/in.yaml
-all='folder ./work file train.py file part.py' beside='file plain.py file seen.py file train.py'
+mkdir src && cp plain.py src/train.py && cp plain.py src/part.py && echo 1 >src/in.yaml
+all='folder ./src file train.py file part.py' beside='file plain.py file seen.py file train.py'
 while IFS='|' read -r words want; do
     eval "set -- $words"
     is "$(listed "$@")" "$want" "$words: the script and its folder"
 done <<EOT
--- ./venv/bin/python work/train.py|$all
--- python3 -u -W ignore work/train.py|$all
--- env A=1 B=2 venv/bin/python work/train.py|$all
--- conda run -n x python3 work/train.py|$all
--- uv run --with numpy work/train.py|$all
--- apptainer exec --nv -B /a:/b img.sif python3 work/train.py|$all
--- nsys profile -o x -t cuda,nvtx python3 work/train.py|$all
--- numactl -N 0 -m 0 python3 work/train.py|$all
--- python3 -m work.train|$all
--- bin/accelerate python3 work/train.py|$all
---engine pytorch -- venv/bin/python work/train.py --in work/in.yaml|$all file ./work/in.yaml
--- torchrun --nproc_per_node 2 -m work.train|$all
--- ./a.out work/in.yaml|folder . file a.out $beside file ./work/in.yaml
+-- ./venv/bin/python src/train.py|$all
+-- python3 -u -W ignore src/train.py|$all
+-- env A=1 B=2 venv/bin/python src/train.py|$all
+-- conda run -n x python3 src/train.py|$all
+-- uv run --with numpy src/train.py|$all
+-- apptainer exec --nv -B /a:/b img.sif python3 src/train.py|$all
+-- nsys profile -o x -t cuda,nvtx python3 src/train.py|$all
+-- numactl -N 0 -m 0 python3 src/train.py|$all
+-- python3 -m src.train|$all
+-- bin/accelerate python3 src/train.py|$all
+--engine pytorch -- venv/bin/python src/train.py --in src/in.yaml|$all file ./src/in.yaml
+-- torchrun --nproc_per_node 2 -m src.train|$all
+-- ./a.out src/in.yaml|folder . file a.out $beside file ./src/in.yaml
 EOT
-dd if=/dev/zero of=work/big.py bs=1024 count=1025 2>"$ERR"
-listed -- python3 work/train.py >"$ERR"
-like "$OUT" 'a change of 1 file is not noticed: .*1 MiB each' "a file above 1 MiB is left out by name"
-rm work/big.py
-if git -C work init -q 2>"$ERR"; then
-    mkdir work/lib && cp plain.py work/lib/deep.py && git -C work add train.py lib/deep.py
-    is "$(listed -- ./venv/bin/python work/train.py)" \
-        "folder ./work file train.py file lib/deep.py" "of a Git tree what it tracks"
-    rm -rf work/.git
+dd if=/dev/zero of=src/big.py bs=1024 count=1025 2>"$ERR"
+listed -- python3 src/train.py >"$ERR"
+like "$OUT" 'a change of 1 file is not noticed: .*1 MiB each' \
+    "a file above 1 MiB is left out by name"
+rm src/big.py
+if git -C src init -q 2>"$ERR"; then
+    mkdir src/lib && cp plain.py src/lib/deep.py && git -C src add train.py lib/deep.py
+    is "$(listed -- ./venv/bin/python src/train.py)" \
+        "folder ./src file train.py file lib/deep.py" "of a Git tree what it tracks"
+    rm -rf src/.git
 fi
 rm -rf st
-unetctl init st --site local -- ./venv/bin/python work/train.py 2>"$ERR"
+unetctl init st --site local -- ./venv/bin/python src/train.py 2>"$ERR"
 ok "a run behind a venv" unetctl submit -C st --gpus 1 --wait --timeout 60
-echo "# edited" >>work/train.py
+echo "# edited" >>src/train.py
 ok "a repeat after an edit" unetctl submit -C st --gpus 1 --seeds 2 --wait --timeout 60
 is "$(cut -d' ' -f1 st/runs/command-g01-s*/attempt-1/source.sha256 | sort | uniq -d | wc -l)" 1 \
     "is known as another script by its hash, the rest as the same"

@@ -46,7 +46,8 @@ exits 1 "a rank is killed, and srun ends the others" unetctl submit -C failing -
     --gpus 3 --wait --timeout 120
 is "$(field failing/runs/command-g03-s1/attempt-1/FAILED 'd["error"]' | cut -d, -f1)" \
     "task 0: Killed" "the marker names the rank that was killed"
-like failing/runs/command-g03-s1/attempt-1/FAILED "when memory runs out; 'unetctl resume' with more" \
+like failing/runs/command-g03-s1/attempt-1/FAILED \
+    "when memory runs out; 'unetctl resume' with more" \
     "and its likely cause"
 echo hang >failing/behave
 exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
@@ -79,7 +80,8 @@ for site in exclusive listed; do # as with --exclusive; as on JUWELS, which expo
     done >>$site/study.yaml
     printf 'options: [--exclusive]\n' >>$site/site.yaml
 done
-sed -i -e 's/^launcher: .*/launcher: srun --kill-on-bad-exit=1 --nodes={{nodes}} --ntasks={{tasks}}/' \
+sed -i -e \
+    's/^launcher: .*/launcher: srun --kill-on-bad-exit=1 --nodes={{nodes}} --ntasks={{tasks}}/' \
     -e 's/^env:/&\n  CUDA_VISIBLE_DEVICES: 0,1/' listed/site.yaml
 echo 'gpu_request: gres' >>listed/site.yaml
 for site in exclusive listed; do
@@ -104,7 +106,8 @@ EOF
 done
 exits 0 "a job by hand" unetctl generate -C exclusive --engine command --gpus 1 --seeds 2
 login sbatch -W exclusive/runs/command-g01-s2/submit_file.sh >"$OUT" 2>&1
-like exclusive/runs/command-g01-s2/attempt-1/told-0 '^CUDA_VISIBLE_DEVICES=0$' "sees its own GPU, too"
+like exclusive/runs/command-g01-s2/attempt-1/told-0 '^CUDA_VISIBLE_DEVICES=0$' \
+    "sees its own GPU, too"
 
 # ---- a program that goes on from its own checkpoints
 make_study slow sandbox --set train.epochs=50

@@ -143,7 +143,8 @@ exits 0 "collect accepts the runs" unetctl collect -C harsh
 is "$(python3 -c 'import csv
 rows = list(csv.DictReader(open("harsh/logs/results.csv")))
 print(*["%s %s" % (r["starts"], float(r["job_s"]) > float(r["training_time"])) for r in rows])')" \
-    "2 True 2 True 2 True" "and knows how long both starts of each took, also those that were killed"
+    "2 True 2 True 2 True" \
+        "and knows how long both starts of each took, also those that were killed"
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 ok "copies of the data are not in use any more" unetctl stage --remove --to "$TMP/scratch"
 is "$(ls scratch)" "" "and none is left"

@@ -403,17 +403,20 @@ made lapse lapse 1 2 4 8
 exits 0 "a report of runs of which one in five collapses is made" unetctl report --logs lapse --text
 tr -s '\n ' ' ' <"$OUT" >words
 like words '^Within reach by time: up to 8 GPUs, 8.0.?x' "no count is used"
-like words 'IoU with 8 GPUs is undecided .*; 1 of 5 runs collapsed, which does not show whether more than 10 % do\); about 33 seeds per count would decide it' \
+like words 'IoU with 8 GPUs is undecided .*; 1 of 5 runs collapsed, which does not show whether '\
+'more than 10 % do\); about 33 seeds per count would decide it' \
     "nor shown not to keep its IoU"
 made counted counted 1 2 4 8
 exits 0 "a report of 135, 134 and 133 of 150 images is made" unetctl report --logs counted --text
 tr -s '\n ' ' ' <"$OUT" >words
-like words 'Accuracy with 8 GPUs is undecided \(0.8933 against 0.8933\): on these 150 images it changes in steps of 0.0067, and the margin is 0.01; that takes 500 images, or a margin of 0.034' \
+like words 'Accuracy with 8 GPUs is undecided \(0.8933 against 0.8933\): on these 150 images it '\
+'changes in steps of 0.0067, and the margin is 0.01; that takes 500 images, or a margin of 0.034' \
     "it says which images or margin decide"
 made loss loss 1 2 4 8
 exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report
 tr -s '\n ' ' ' <"$OUT" >words
-like words '^Use 4 GPUs: 4.0x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs val_loss rises by 0.200' \
+like words '^Use 4 GPUs: 4.0x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs '\
+'val_loss rises by 0.200' \
     "the count whose loss rises is not used"
 made tokens tokens 1 2 4 8
 exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
@@ -428,11 +431,14 @@ done
 
 # A simulation prints its own rate; on 8 GPUs it is slower than on 1.
 mkdir md
-for run in "1 1 10.3" "1 2 10.2" "1 3 10.4" "2 1 19.1" "2 2 19.0" "2 3 19.2" "4 1 31.9" "4 2 30" "4 3 35.5" \
+for run in "1 1 10.3" "1 2 10.2" "1 3 10.4" "2 1 19.1" "2 2 19.0" "2 3 19.2" "4 1 31.9" "4 2 30" \
+    "4 3 35.5" \
     "8 1 6.8" "8 2 6.7" "8 3 6.9"; do
     read -r n s rate <<<"$run"
-    printf 'Loop time of 83.2 on %s procs for 10000 steps with 32000 atoms\n\nPerformance: %s ns/day, %s\n' \
-        "$n" "$rate" "2.330 hours/ns, 120.1 timesteps/s, 3.8 Matom-step/s" >"md/log_lammps_${n}_s$s.log"
+    printf 'Loop time of 83.2 on %s procs for 10000 steps with 32000 atoms\n\nPerformance: %s '\
+'ns/day, %s\n' \
+        "$n" "$rate" "2.330 hours/ns, 120.1 timesteps/s, 3.8 Matom-step/s" \
+        >"md/log_lammps_${n}_s$s.log"
 done
 lammps=(--column "pattern=Performance: (?<ns_per_day>[0-9.]+) ns/day")
 exits 0 "rates of a simulation are read" unetctl report --logs md "${lammps[@]}" --text -o md-report
@@ -443,15 +449,18 @@ like words '8 GPUs are slower than 1 \(0.66x\)' "what is slower is called so"
 like words 'Limit: with 4 GPUs it is undecided' "4 GPUs are undecided"
 like words 'Clearly not worth using: 8 GPUs \(efficiency 0.08, slower than with 1\)' \
     "and 8 GPUs are said to fail although 4 are undecided"
-unlike <(sed 's/epoch_time\.svg//' md-report/report.md) '[Ee]poch|[Ii]mage|IoU|[Nn]etwork|[Bb]atch|[0-9]{4} s|seconds' \
+unlike <(sed 's/epoch_time\.svg//' md-report/report.md) \
+    '[Ee]poch|[Ii]mage|IoU|[Nn]etwork|[Bb]atch|[0-9]{4} s|seconds' \
     "nothing is said of images, batches or seconds of intervals"
-is "$(cd md-report/figures && echo *.svg)" "efficiency.svg speedup.svg" "figures without a number are not drawn"
+is "$(cd md-report/figures && echo *.svg)" "efficiency.svg speedup.svg" \
+    "figures without a number are not drawn"
 exits 0 "collect shows the rate, too" unetctl collect --logs md "${lammps[@]}" -o md-out
 like "$OUT" 'log_lammps_2_s1: done, 19.1 ns/day' "in the words of the program"
 cp md/log_lammps_2_s1.log md/log_lammps_16.log
 echo 'Performance: 75.0 ns/day' >>md/log_lammps_16.log
 exits 1 "two rates in a log" unetctl collect --logs md "${lammps[@]}" -o md-out
-like <(tr -s '\n ' ' ' <"$OUT") "log_lammps_16: unread: .*it has 2 rates 'ns_per_day', from 19.1 to 75" \
+like <(tr -s '\n ' ' ' <"$OUT") \
+    "log_lammps_16: unread: .*it has 2 rates 'ns_per_day', from 19.1 to 75" \
     "are asked for, and not taken"
 
 # 1.05 s a step on 1 GPU and 0.62 s on 2, by clocks of whole seconds: the efficiency is 0.85.
@@ -461,14 +470,17 @@ for run in "1 1 1.05" "1 2 1.05" "2 1 0.62" "2 2 0.62"; do
     awk -v step="$step" -v s="$s" 'BEGIN { print "step,timestamp,loss"
         for (i = 0; i < 300; i++) {
             at = int(100 * s / 7 + step * i)
-            printf "%d,2024/05/01 23:%02d:%02d,%.3f\n", i, 55 + int(at / 60), at % 60, 1 / (i + 1) } }' |
+            printf "%d,2024/05/01 23:%02d:%02d,%.3f\n", i, 55 + int(at / 60), at % 60,
+                1 / (i + 1) } }' |
         awk -F, -v OFS=, 'NR > 1 { split($2, t, ":")
-            if (t[2] > 59) $2 = sprintf("2024/05/02 00:%02d:%s", t[2] - 60, t[3]) } 1' >"whole/log_x_${n}_s$s.csv"
+            if (t[2] > 59) $2 = sprintf("2024/05/02 00:%02d:%s", t[2] - 60, t[3]) } 1' \
+            >"whole/log_x_${n}_s$s.csv"
 done
 exits 0 "clocks of whole seconds" unetctl report --logs whole --text --json whole.json
 is "$(json whole.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \
     "[1.0, 0.85]" "give the mean speed"
-like <(tr -s '\n ' ' ' <"$OUT") 'The clock of 4 logs counts in steps of 1 s, up to 1[0-9][0-9] % of a steady interval: its time is a mean' \
+like <(tr -s '\n ' ' ' <"$OUT") 'The clock of 4 logs counts in steps of 1 s, up to 1[0-9][0-9] % of a '\
+'steady interval: its time is a mean' \
     "and the report says that it is a mean"
 
 # Too few runs.

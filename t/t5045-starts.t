@@ -35,14 +35,16 @@ flat
 like flat.txt 'Fastest whole run, as logged: 2 GPUs \(12.75 s' "compares what all have"
 # three starts of a job: one ends, one is killed when it last writes, one says nothing at its end
 starts s 2 'begin 8.0.1 1700000000.0 1699999999.0' 'end 8.0.1 1700000010.0' \
-    'begin 8.1.2 1700000500.0 1700000010.0' 'end 8.0.1 1700000511.0' 'begin 8.2.3 1700009000 1700000515' \
+    'begin 8.1.2 1700000500.0 1700000010.0' 'end 8.0.1 1700000511.0' \
+    'begin 8.2.3 1700009000 1700000515' \
     'end 8.2.3 1700009005'
 exits 0 "a report where both are known" unetctl report -C s -o r --text
 flat
-like flat.txt 'Fastest whole run, start-up and evaluation included: 2 GPUs \(30 s, of which 12 s are training' \
+like flat.txt 'Fastest whole run, start-up and evaluation included: 2 GPUs \(30 s, of which 12 s '\
+'are training' \
     "has the time of the job, summed over its starts"
-is "$(number r '[(p["whole_s"]["median"], round(p["gpu_hours"] * 3600, 6)) for p in points.values()]')" \
-    "[(60.0, 60.0), (30.0, 60.0)]" "GPU-hours are those of jobs"
+jobs='[(p["whole_s"]["median"], round(p["gpu_hours"] * 3600, 6)) for p in points.values()]'
+is "$(number r "$jobs")" "[(60.0, 60.0), (30.0, 60.0)]" "GPU-hours are those of jobs"
 exits 0 "collect" unetctl collect -C s
 is "$(column s job_s) $(column s starts)" "60.000000 30.000000 1 3" "writes both to results.csv"
 
@@ -74,8 +76,10 @@ kill -TERM "$(pgrep -P $! -f submit_file.sh || echo $!)"
 wait $!
 is "$?" 75 "a signal ends it"
 # ... 1000 s ago
-awk '{ $3 -= 1000; printf "%s %s %.3f\n", $1, $2, $3 }' "$attempt/starts" >x && cp x "$attempt/starts"
-awk -F, 'NR > 1 { $3 = sprintf("%.3f", $3 - 1000) } 1' OFS=, "$attempt/log.csv" >x && cp x "$attempt/log.csv"
+awk '{ $3 -= 1000; printf "%s %s %.3f\n", $1, $2, $3 }' "$attempt/starts" >x &&
+    cp x "$attempt/starts"
+awk -F, 'NR > 1 { $3 = sprintf("%.3f", $3 - 1000) } 1' OFS=, "$attempt/log.csv" >x &&
+    cp x "$attempt/log.csv"
 ok "its job starts again" job
 exits 0 "its result is collected" unetctl collect -C st
 like <(column st job_s) '^[1-9]\.' "its two starts took seconds, and not the 1000 s between them"
@@ -86,6 +90,7 @@ exits 0 "a clock that begins anew is read, too" unetctl collect -C st
 sed -i '/^log:/,$d' st/study.yaml
 sed -i '1s/.*/step,x,train_runtime/' "$attempt/log.csv"
 exits 7 "a time of the last start alone is none of the run" unetctl collect -C st
-like <(column st note) "its job started 2 times, and 'train_runtime' is the time of the last start alone" \
+like <(column st note) \
+    "its job started 2 times, and 'train_runtime' is the time of the last start alone" \
     "and says so"
 done_testing

@@ -543,10 +543,7 @@ const char *series_interval(const struct series *s)
 
 double series_rate(const struct series *s, double per_second, char *name, size_t size)
 {
-    bool slow = s->points[0].q[QUANTITY_RATE].median < 0.05;
-
-    snprintf(name, size, "%s/%s", s->unit, slow ? "day" : "s");
-    return per_second * (slow ? 86400 : 1);
+    return rate_show(per_second, s->points[0].q[QUANTITY_RATE].median, s->unit, name, size);
 }
 
 void series_describe_speed(const struct series *s, const struct series_point *p, char *dst,
@@ -567,7 +564,7 @@ bool series_is_rates(const struct series *s)
     bool rates = s->stepped && s->nrows;
 
     for (size_t i = 0; i < s->nrows; i++)
-        rates &= s->rows[i].limited == 1 && fabs(s->rows[i].units - 1) < 1e-9;
+        rates &= result_is_rate(&s->rows[i]);
     return rates;
 }
 

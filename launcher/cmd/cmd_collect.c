@@ -37,14 +37,14 @@ static const struct cli_option options[] = {
 static void add_result_row(struct buf *b, const struct result *r)
 {
     struct buf line = {0};
-    bool slow = r->units_per_s < 0.05, rates = r->stepped == 1 && fabs(r->units - 1) < 1e-9;
+    char rate[48];
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
     if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
-    else if (r->limited == 1 && rates && *r->unit) /* its log has nothing else */
-        buf_addf(&line, ", %.4g %s/%s", r->units_per_s * (slow ? 86400 : 1), r->unit,
-                 slow ? "day" : "s");
+    else if (result_is_rate(r) && *r->unit)
+        buf_addf(&line, ", %.4g %s",
+                 rate_show(r->units_per_s, r->units_per_s, r->unit, rate, sizeof rate), rate);
     else if (r->limited == 1)
         buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
                  r->stepped == 1 ? "interval" : "epoch");

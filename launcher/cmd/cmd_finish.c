@@ -183,8 +183,9 @@ static json_t *pack_end(const struct epoch_csv *log, const char *unread)
 {
     const char *gpus = getenv("UNET_GPUS");
     bool fake = gpus && strcmp(gpus, "fake") == 0;
-    json_t *end = json_pack("{s:s, s:i, s:s, s:s*, s:o*}", "kind", "end", "schema", SCHEMA, "status",
-                            "done", "unread", unread, "fake_gpus", fake ? json_true() : NULL);
+    json_t *end = json_pack("{s:s, s:i, s:s, s:s*, s:o*}", "kind", "end", "schema", SCHEMA,
+                            "status", "done", "unread", unread, "fake_gpus",
+                            fake ? json_true() : NULL);
 
     if (end && log->count)
         json_object_update_new(

@@ -89,8 +89,9 @@ static int take_log(struct log_proposal *log, struct yaml_setting *dst, struct e
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (*rows[i].value)
             dst[n++] = (struct yaml_setting){rows[i].path, rows[i].value, "--try"};
-    printf("%s: %zu %s%s, such as\n%s", log_path, log->intervals, log->stepped ? "interval" : "epoch",
-           plural((long)log->intervals), log->rows.data ? log->rows.data : "");
+    printf("%s: %zu %s%s, such as\n%s", log_path, log->intervals,
+           log->stepped ? "interval" : "epoch", plural((long)log->intervals),
+           log->rows.data ? log->rows.data : "");
     if (!*log->quality)
         printf("no quality was seen; set quality.name to what the log has\n");
     if (*log->file)

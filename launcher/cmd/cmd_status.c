@@ -130,8 +130,8 @@ static void print_summary(const struct run_summary *summary)
         printf("%s\n", line);
 }
 
-/* Prints how many runs of a program have ended without a log that is known, if the study names
- * none. */
+/* Prints how many runs of a program have ended without a log of a known form, unless the study names
+ * a log. */
 static void print_unnamed(const struct workspace *w, const struct status_list *list)
 {
     const struct study *study = &w->plan.study;
@@ -174,8 +174,8 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         if (!is_shown(sel, s))
             continue;
         if (!shown++)
-            printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, "RUN", "STATE", "JOB", "GPUS", "NODES",
-                   "TIME", "EPOCH", "RESULT/NODELIST(REASON)");
+            printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, "RUN", "STATE", "JOB", "GPUS",
+                   "NODES", "TIME", "EPOCH", "RESULT/NODELIST(REASON)");
         print_run(s, width);
     }
     print_summary(&summary);
@@ -184,7 +184,7 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         printf("%s\n", rounds);
 }
 
-/* Reads the logs again that could not be read when their runs ended. */
+/* Reads again the logs that could not be read when their runs ended. */
 static void read_again(const struct study *study, const struct status_list *list)
 {
     struct log_form form = run_log_form(study);

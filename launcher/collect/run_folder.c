@@ -125,7 +125,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
     if (find_output(attempt_dir, dst, &ignored) == 0 && log_file_is_known(dst, &stated) && stated)
         return 0;
     return err_set(e, ERR_CONFIG, "the program did not write %s/log.csv, nor a log of another "
-                   "known form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
+                   "known form; log.file or log.pattern in study.yaml says what to read",
+                   attempt_dir);
 }
 
 /* ---- the result of a run ---- */
@@ -409,46 +410,9 @@ struct attempt {
     char worlds[200];
     /* the backend that computed and the number format that it chose; "": unknown */
     char backend[16], dtype[16];
-    struct log_start *starts; /* of its job, and of those whose checkpoints it continued */
+    struct clock_span *starts; /* of its job, and of those whose checkpoints it continued */
     size_t nstarts, capacity, nearlier;
 };
-
-/* Appends the starts of one attempt from the file that its jobs have written (templates/embedded/
- * submit_file.sh). The last one ended with the marker if it has not said when. */
-static int read_starts_of(const char *dir, struct attempt *a, struct err *e)
-{
-    char path[PATH_MAX], line[400], what[8], id[200], begun[200] = "";
-    FILE *f = files_stream(path_format(path, "%s/starts", dir), "r", FILES_TEXT_MAX);
-    double time, written;
-    size_t first = a->nstarts;
-    struct stat st;
-    int rc = 0;
-
-    while (f && rc == 0 && fgets(line, sizeof line, f)) {
-        int n = sscanf(line, "%7s %199s %lf %lf", what, id, &time, &written);
-        struct log_start *last = a->nstarts > first ? &a->starts[a->nstarts - 1] : NULL;
-        if (n < 3 || !(time > 0))
-            continue;
-        if (strcmp(what, "begin") == 0) {
-            if (last && !(last->end <= time))
-                last->end = n == 4 && written >= last->begin && written <= time ? written : NAN;
-            rc = mem_grow(&a->starts, a->nstarts, &a->capacity, sizeof *a->starts, e);
-            if (rc == 0)
-                a->starts[a->nstarts++] = (struct log_start){time, NAN};
-            memcpy(begun, id, sizeof begun);
-        } else if (last && strcmp(what, "end") == 0 && strcmp(id, begun) == 0 && time >= last->begin) {
-            last->end = time;
-        }
-    }
-    if (f)
-        fclose(f);
-    if (rc == 0 && a->nstarts > first && isnan(a->starts[a->nstarts - 1].end) &&
-        files_stat(path_format(path, "%s/DONE", dir), &st) == 0)
-        a->starts[a->nstarts - 1].end = fmax(a->starts[a->nstarts - 1].begin,
-                                             (double)st.st_mtim.tv_sec +
-                                                 1e-9 * (double)st.st_mtim.tv_nsec);
-    return rc;
-}
 
 /* Reads the starts of an attempt's job, after those of the attempts whose checkpoints it continued.
  * Where one of these has not written its starts, none is known. */
@@ -463,7 +427,8 @@ static int read_starts(const char *attempt_dir, const struct result *r, struct a
         chain[n++] = k;
     while (n-- > 0) {
         a->nearlier = a->nstarts;
-        if (read_starts_of(path_format(dir, "%s/../attempt-%d", attempt_dir, chain[n]), a, e))
+        if (run_dir_starts(path_format(dir, "%s/../attempt-%d", attempt_dir, chain[n]), &a->starts,
+                           &a->nstarts, &a->capacity, e))
             return -1;
         if (a->nstarts == a->nearlier) {
             a->nstarts = a->nearlier = 0;
@@ -500,16 +465,11 @@ static int read_attempt_scores(const char *attempt_dir, struct result *r, struct
 static void set_place(const char *attempt_dir, const struct attempt *a, struct result *r)
 {
     char path[PATH_MAX], line[sizeof r->hosts];
-    FILE *f = files_stream(path_format(path, "%s/nodes", attempt_dir), "r", FILES_TEXT_MAX);
     time_t begun = a->nstarts > a->nearlier ? (time_t)a->starts[a->nearlier].begin : 0;
     struct tm t;
 
-    if (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
+    if (path_read_line(path_format(path, "%s/nodes", attempt_dir), line, sizeof line))
         result_set_text(r->hosts, sizeof r->hosts, line);
-    }
-    if (f)
-        fclose(f);
     if (begun && gmtime_r(&begun, &t))
         strftime(r->started, sizeof r->started, "%Y-%m-%dT%H:%M:%SZ", &t);
 }

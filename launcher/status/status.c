@@ -2,17 +2,18 @@
 #include "config.h"
 #include "launcher/status/status.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/status/status_internal.h"
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
-#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
@@ -439,34 +440,26 @@ json_t *run_status_encode(const struct run_status *s)
                      s->exit_code, "user", s->user);
 }
 
-/* Sets what a run that has ended keeps of its job when the scheduler does not list it any more: its
- * nodes, and when its last start began and ended. */
+/* Sets what an ended run has kept of its job, which the scheduler may not list any more: its nodes,
+ * and when its last start began and ended. */
 static void recall_job(struct run_status *s)
 {
-    char path[PATH_MAX + 16], line[256], word[16];
-    double time;
-    FILE *f;
+    char path[PATH_MAX + 16];
+    struct clock_span *starts = NULL;
+    size_t n = 0, capacity = 0;
+    struct err ignored;
 
     if (s->started || (s->phase != RUN_GOOD && s->phase != RUN_BAD))
         return;
     snprintf(path, sizeof path, "%s/nodes", s->attempt.path);
-    f = *s->nodes ? NULL : files_stream(path, "r", FILES_TEXT_MAX);
-    if (f && fgets(s->nodes, sizeof s->nodes, f))
-        s->nodes[strcspn(s->nodes, "\n")] = 0;
-    if (f)
-        fclose(f);
-    snprintf(path, sizeof path, "%s/starts", s->attempt.path);
-    f = files_stream(path, "r", FILES_TEXT_MAX);
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "%15s %*s %lf", word, &time) == 2) {
-            if (strcmp(word, "begin") == 0)
-                s->started = (time_t)time;
-            s->ended = strcmp(word, "end") == 0 && s->started ? (time_t)time : 0;
-        }
-    if (f)
-        fclose(f);
-    if (!s->ended)
-        s->started = 0;
+    if (!*s->nodes)
+        path_read_line(path, s->nodes, sizeof s->nodes);
+    if (run_dir_starts(s->attempt.path, &starts, &n, &capacity, &ignored) == 0 && n &&
+        !isnan(starts[n - 1].end)) {
+        s->started = (time_t)starts[n - 1].begin;
+        s->ended = (time_t)starts[n - 1].end;
+    }
+    free(starts);
 }
 
 /* ---- the runs of a study ---- */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,13 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/format/schema.h"
+#include "src/mem.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"
@@ -317,6 +320,43 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
         closedir(dir);
     }
     return 0;
+}
+
+int run_dir_starts(const char *attempt_dir, struct clock_span **dst, size_t *n, size_t *capacity,
+                   struct err *e)
+{
+    char path[PATH_MAX], line[400], what[8], id[200], begun[200] = "";
+    FILE *f = files_stream(path_format(path, "%s/starts", attempt_dir), "r", FILES_TEXT_MAX);
+    double time, written;
+    size_t first = *n;
+    struct stat st;
+    int rc = 0;
+
+    while (f && rc == 0 && fgets(line, sizeof line, f)) {
+        int found = sscanf(line, "%7s %199s %lf %lf", what, id, &time, &written);
+        struct clock_span *last = *n > first ? &(*dst)[*n - 1] : NULL;
+        if (found < 3 || !(time > 0))
+            continue;
+        if (strcmp(what, "begin") == 0) {
+            if (last && !(last->end <= time))
+                last->end = found == 4 && written >= last->begin && written <= time ? written : NAN;
+            rc = mem_grow(dst, *n, capacity, sizeof **dst, e);
+            if (rc == 0)
+                (*dst)[(*n)++] = (struct clock_span){time, NAN};
+            memcpy(begun, id, sizeof begun);
+        } else if (last && strcmp(what, "end") == 0 && strcmp(id, begun) == 0 &&
+                   time >= last->begin) {
+            last->end = time;
+        }
+    }
+    if (f)
+        fclose(f);
+    struct clock_span *last = rc == 0 && *n > first ? &(*dst)[*n - 1] : NULL;
+    if (last && isnan(last->end) &&
+        files_stat(path_format(path, "%s/DONE", attempt_dir), &st) == 0)
+        last->end = fmax(last->begin,
+                         (double)st.st_mtim.tv_sec + 1e-9 * (double)st.st_mtim.tv_nsec);
+    return rc;
 }
 
 bool run_dir_never_trained(const char *study_dir, const char *run)

@@ -12,6 +12,7 @@
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/plan.h"
 #include "src/cli.h"
+#include "src/clock.h"
 #include "src/err.h"
 #include "src/map.h"
 #include "src/settings/settings.h"
@@ -165,6 +166,12 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
 /* Reads the newest attempt of a run. Returns 0, also if there is none, or -1 with ERR_CONFIG if a
  * path is too long. */
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
+
+/* Appends the starts of an attempt's job, as submit_file.sh has written them. The last one ended with
+ * the marker DONE if it has not said when; an unknown end is NaN. Returns 0, or -1 if memory ran
+ * out. */
+int run_dir_starts(const char *attempt_dir, struct clock_span **dst, size_t *n, size_t *capacity,
+                   struct err *e);
 
 /* Returns whether a run of an engine other than the embedded one ended without a trace: the newest
  * attempt is FAILED, or DONE without a log that could be read, and none has a record, log.csv or a

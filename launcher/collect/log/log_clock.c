@@ -122,7 +122,7 @@ static size_t count_falls(const double *values, size_t n)
 }
 
 /* Adds the time of earlier starts to a clock that began anew with each. */
-static void join_starts(const struct log_start *start, double *values, size_t n)
+static void join_starts(const struct clock_span *start, double *values, size_t n)
 {
     double before = 0, last = 0;
 

@@ -440,8 +440,8 @@ static void take_whole(const char *line, size_t nline, const struct matcher *m, 
         (*to)++;
 }
 
-/* Sets a cell to line[from..to). Progress bars print s/it in place of it/s when a step takes more
- * than a second. */
+/* Sets a cell to line[from..to). Progress bars print s/it instead of it/s when a step takes more
+ * than a second: the cell then has the inverse. */
 static int set_match(const char *line, size_t n, PCRE2_SIZE from, PCRE2_SIZE to, int column,
                      struct log_table *t, struct err *e)
 {

@@ -24,13 +24,9 @@
 #include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/cli.h"
+#include "src/clock.h"
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
-
-/* A start of a run's job: seconds since 1970; an end may be NaN, unknown. */
-struct log_start {
-    double begin, end;
-};
 
 /* What a user says about the logs of a program, in study.yaml (log, work, quality) or to `unetctl
  * report --logs`. Everything may be absent. */
@@ -46,9 +42,9 @@ struct log_form {
     /* "higher" or "lower", which quality is better; otherwise its name says it
      * (log_form_is_lower) */
     const char *better;
-    /* when the job of the run ran, all its starts in their order (run_starts_read); NULL: unknown,
-     * as of logs without a job */
-    const struct log_start *starts;
+    /* when the job of the run ran, all its starts in their order; an end may be NaN, unknown. NULL:
+     * all are unknown, as of logs without a job */
+    const struct clock_span *starts;
     size_t nstarts, nearlier; /* of all starts, those of attempts before the one of the log */
 };
 

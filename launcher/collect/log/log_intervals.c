@@ -495,8 +495,8 @@ static int set_rates(struct reader *r, struct curve *c, bool alone, struct resul
     free(values);
     if (n > 1 && !keyed && most > APART * least)
         return log_table_ask(r->t, r->e, "it has %ld rates '%s', from %.4g to %.4g: let "
-                             "log.pattern match the one that counts, or print a step beside each", n,
-                             r->t->columns[r->c.column[LOG_RATE]].name,
+                             "log.pattern match the one that counts, or print a step beside each",
+                             n, r->t->columns[r->c.column[LOG_RATE]].name,
                              least / r->c.scale[LOG_RATE], most / r->c.scale[LOG_RATE]);
     for (size_t k = 0; alone && k < c->n && n > 0; k++) {
         double rate;

@@ -19,7 +19,7 @@
 
 /* ---- names ---- */
 
-/* A number in a line: its place, that of the words before it which name it, and its name as a
+/* A number in a line: where it is, where the words before it begin that name it, and its name as a
  * column, or "". */
 struct number {
     size_t label, at, end, unit_end;
@@ -38,7 +38,7 @@ static bool is_time(const char *name)
     return log_column_is_rate(name);
 }
 
-/* Returns whether one of the words between blanks is a word of text, whose words have _ between. */
+/* Returns whether text, whose words are separated by _, has one of `words`, separated by blanks. */
 static bool has_word(const char *text, const char *words)
 {
     for (size_t n; *words; words += n + (words[n] == ' ')) {
@@ -50,8 +50,8 @@ static bool has_word(const char *text, const char *words)
     return false;
 }
 
-#define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer cer " \
-    "mae mse rmse top1 fid jaccard"
+#define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer " \
+    "cer mae mse rmse top1 fid jaccard"
 
 /* Returns whether a column of this name is a quality, and whether one of validation. */
 static bool is_quality(const char *name, bool *validated)
@@ -63,8 +63,8 @@ static bool is_quality(const char *name, bool *validated)
 #define SECONDS "s sec secs second seconds ms"
 #define LONGER "min minutes m h hours d days"
 
-/* Names a number by the words before it and the unit behind it, both in small letters with _
- * between words; "" if it is not known what it is. */
+/* Names a number by the words before it and the unit behind it, both as copy_plain writes them; ""
+ * if they do not show what it is. */
 static void name_number(const char *label, const char *unit, char dst[LOG_NAME_SIZE])
 {
     const char *slash = strchr(unit, '/');
@@ -81,7 +81,8 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
         snprintf(dst, LOG_NAME_SIZE, "%s%s", !strchr("sm", *unit) ? ""
                  : strcmp(slash, "/epoch") ? "step_time" : "epoch_time",
                  ms && strchr("sm", *unit) ? "_ms" : "");
-    else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) && strncmp(unit, "batch", 5))
+    else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) &&
+             strncmp(unit, "batch", 5))
         snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
     else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
@@ -104,7 +105,8 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
 
 /* ---- lines ---- */
 
-/* Copies text[from..to) in small letters, signs as _, and / as _per_ or as it is. */
+/* Copies text[from..to) in small letters, with _ between words; / becomes _per_ if `per`, otherwise
+ * it stays. */
 static void copy_plain(const char *text, size_t from, size_t to, bool per, char dst[64])
 {
     size_t n = 0;
@@ -123,8 +125,8 @@ static void copy_plain(const char *text, size_t from, size_t to, bool per, char 
     dst[n] = 0;
 }
 
-/* Returns where the words begin that stand before a number: up to two, or what is left of the line
- * since the last number. */
+/* Returns where the words before the number at `at` begin: at most two, none of them before
+ * `from`, the end of the number before. */
 static size_t find_label(const char *line, size_t from, size_t at)
 {
     size_t p = at, start = at;
@@ -235,7 +237,8 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
     return i == a->nnumbers && i == b->nnumbers;
 }
 
-/* Sorts the lines of text into kinds by what their numbers are. Returns how many there are. */
+/* Sorts the lines of text into kinds, whose numbers have the same names. Returns the number of
+ * kinds. */
 static size_t sort_lines(const char *text, struct kind *kinds)
 {
     size_t n = 0;
@@ -271,8 +274,8 @@ static void add_literal(struct buf *dst, const char *line, size_t from, size_t t
         }
 }
 
-/* Adds a pattern for lines of this kind, with the numbers that have a name or, if that is not NULL,
- * this one. A date and time of day counts only where there is no other time. */
+/* Adds a pattern for lines of this kind: a group for each number that has a name, or for the one
+ * named `only`. A timestamp gets one only where there is no other time. */
 static void add_pattern(const struct kind *k, const char *only, const char *time_name,
                         struct buf *dst)
 {
@@ -282,7 +285,8 @@ static void add_pattern(const struct kind *k, const char *only, const char *time
         other |= is_time(k->numbers[i].name) && strcmp(k->numbers[i].name, "timestamp") != 0;
     for (size_t i = 0; i < k->nnumbers; i++) {
         const struct number *m = &k->numbers[i];
-        bool stamp = strcmp(m->name, "timestamp") == 0, clock = memchr(k->line + m->at, ':', m->end - m->at);
+        bool stamp = strcmp(m->name, "timestamp") == 0,
+             clock = memchr(k->line + m->at, ':', m->end - m->at);
         if (!*m->name || (only && strcmp(m->name, only) != 0) || (stamp && other))
             continue;
         buf_add(dst, first ? "" : ".*?");
@@ -297,6 +301,33 @@ static void add_pattern(const struct kind *k, const char *only, const char *time
 
 /* ---- what is proposed ---- */
 
+/* Adds the intervals that are shown, one a line. */
+static void show_rows(const struct result *r, struct buf *dst)
+{
+    const struct curve *c = r->curve;
+    bool rates = result_is_rate(r);
+    char unit[48];
+
+    for (size_t i = 0; c && i < c->n && i < SHOWN; i++) {
+        bool timed = isfinite(c->seconds[i]), lost = isfinite(c->loss[i]);
+        buf_addf(dst, "%s %zu: ", r->stepped ? "interval" : "epoch", i + 1);
+        if (!rates)
+            buf_addf(dst, timed ? "%.6g s" : "no time of its own", c->seconds[i]);
+        if (lost)
+            buf_addf(dst, "%sloss %.6g", rates ? "" : ", ", c->loss[i]);
+        if (timed && c->units && isfinite(c->units[i])) {
+            double rate = rate_show(c->units[i] / c->seconds[i], rates ? r->units_per_s : 1,
+                                    *r->unit ? r->unit : "images", unit, sizeof unit);
+            buf_addf(dst, "%s%.6g %s", rates && !lost ? "" : ", ", rate, unit);
+        }
+        buf_add(dst, "\n");
+    }
+    if (c && c->n && !isfinite(c->seconds[0]) && r->training_time > 0)
+        buf_addf(dst, "the whole training: %.6g s\n", r->training_time);
+    if (isfinite(result_quality(r)))
+        buf_addf(dst, "quality: %s %.6g\n", result_quality_word(r), result_quality(r));
+}
+
 static int try_form(const char *path, const struct log_form *form, struct log_proposal *dst,
                     struct err *e)
 {
@@ -306,32 +337,13 @@ static int try_form(const char *path, const struct log_form *form, struct log_pr
     r.gpus = 1;
     int rc = log_file_read(path, form, &r, e);
     if (rc == 0) {
-        double q = result_quality(&r);
-        bool rates = r.stepped == 1 && r.limited == 1 && fabs(r.units - 1) < 1e-9,
-             slow = rates && r.units_per_s < 0.05;
         dst->intervals = r.curve ? r.curve->n : 0;
         dst->stepped = r.stepped;
         snprintf(dst->unit, sizeof dst->unit, "%s", strcmp(r.unit, "steps") ? r.unit : "");
-        snprintf(dst->quality, sizeof dst->quality, "%s", isfinite(q) ? result_quality_word(&r) : "");
+        snprintf(dst->quality, sizeof dst->quality, "%s",
+                 isfinite(result_quality(&r)) ? result_quality_word(&r) : "");
         buf_destroy(&dst->rows);
-        for (size_t i = 0; i < dst->intervals && i < SHOWN; i++) {
-            bool timed = isfinite(r.curve->seconds[i]);
-            buf_addf(&dst->rows, "%s %zu: ", r.stepped ? "interval" : "epoch", i + 1);
-            if (!rates)
-                buf_addf(&dst->rows, timed ? "%.6g s" : "no time of its own", r.curve->seconds[i]);
-            if (isfinite(r.curve->loss[i]))
-                buf_addf(&dst->rows, "%sloss %.6g", rates ? "" : ", ", r.curve->loss[i]);
-            if (timed && r.curve->units && isfinite(r.curve->units[i]))
-                buf_addf(&dst->rows, "%s%.6g %s/%s",
-                         rates && !isfinite(r.curve->loss[i]) ? "" : ", ",
-                         r.curve->units[i] / r.curve->seconds[i] * (slow ? 86400 : 1),
-                         *r.unit ? r.unit : "images", slow ? "day" : "s");
-            buf_add(&dst->rows, "\n");
-        }
-        if (r.curve && r.curve->n && !isfinite(r.curve->seconds[0]) && r.training_time > 0)
-            buf_addf(&dst->rows, "the whole training: %.6g s\n", r.training_time);
-        if (isfinite(q))
-            buf_addf(&dst->rows, "quality: %s %.6g\n", dst->quality, q);
+        show_rows(&r, &dst->rows);
     }
     result_destroy(&r);
     return rc;
@@ -370,8 +382,8 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     return rc;
 }
 
-/* Returns how well lines of a kind with a time describe a run: many with a counter best, then a
- * rate, then many, then one, of which a log's last is more often its sum than a part. */
+/* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
+ * rates, then the most lines. Of equals the caller takes the last, as a log ends with its totals. */
 static size_t value_kind(const struct kind *k)
 {
     bool counted = false, rate = false;

@@ -231,6 +231,19 @@ bool result_quality_is_share(const struct result *r)
     return is_iou(r) || result_by_accuracy(r);
 }
 
+bool result_is_rate(const struct result *r)
+{
+    return r->stepped == 1 && r->limited == 1 && fabs(r->units - 1) < 1e-9;
+}
+
+double rate_show(double per_second, double typical, const char *unit, char *name, size_t size)
+{
+    bool slow = typical < 0.05;
+
+    snprintf(name, size, "%s/%s", unit, slow ? "day" : "s");
+    return per_second * (slow ? 86400 : 1);
+}
+
 const char *result_quality_word(const struct result *r)
 {
     return is_iou(r) ? "IoU" : r->quality.metric;

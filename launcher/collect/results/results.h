@@ -286,6 +286,13 @@ double result_quality(const struct result *r);
 bool result_quality_is_share(const struct result *r);
 const char *result_quality_word(const struct result *r); /* "accuracy", "IoU" or another name */
 
+/* Returns whether the run's log has nothing but rates. */
+bool result_is_rate(const struct result *r);
+
+/* Returns the rate in what it is shown in, and writes that, such as images/s: per day if a typical
+ * rate is below 0.05 per second. */
+double rate_show(double per_second, double typical, const char *unit, char *name, size_t size);
+
 /* Sets everything to unknown: NaN, 0, -1, "". The caller sets state, which becomes 0. */
 void result_init(struct result *r);
 

@@ -398,8 +398,7 @@ static int check_partition(struct scheduler *s, const struct job *job,
     if (mixed && !slurm->has_warned)
         log_warn("partition %s has GPUs of several types (%s), and a job may get any of them, so "
                  "that times are not comparable; set gpu_type in the site file, or "
-                 "slurm.constraint",
-                 p->name, p->gpu_types);
+                 "slurm.constraint", p->name, p->gpu_types);
     slurm->has_warned |= *p->unknown || mixed;
     return 0;
 }

@@ -154,10 +154,11 @@ const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
 
-/* Returns whether word is among the words of a text that are separated by commas. Adds the words of
- * a list that are not; what does not fit is left out. */
-void message_add_words(char *text, size_t size, const char *list);
+/* Returns whether word is among the words of a text that are separated by commas. */
 bool message_has_word(const char *text, const char *word);
+
+/* Adds the words of such a list that text lacks, and that fit. */
+void message_add_words(char *text, size_t size, const char *list);
 
 /* Returns an object that has the strings of the list as keys. */
 json_t *message_index_ids(const json_t *ids);

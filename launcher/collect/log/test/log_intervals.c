@@ -320,31 +320,34 @@ static void check_terminal(void)
     form.pattern = "epoch (?<epoch>[0-9]+) - (?<epoch_time>[0-9]+)s";
     times("epoch 1 - 2s 5/10\b\b\b\repoch 1 - 9s 10/10\r\nepoch 2 - 9s 10/10\r\n",
           "Keras steps back over its bar, and lines may end in CR LF", 9, 2);
-    form.pattern = "Epoch (?<epoch>\\d+): "
-                   ".*\\[(?<epoch_time>[0-9:]+)<.*train_loss=(?<loss>[0-9.]+)";
+    form.pattern = "Epoch (?<epoch>\\d+): .*\\[(?<epoch_time>[0-9:]+)<.*"
+                   "train_loss=(?<loss>[0-9.]+)";
     ok(read_text("Training: |          | 0/? [00:00<?, ?it/s]\rEpoch 0:   0%|          | 0/100 "
                  "[00:00<?, ?it/s]\rEpoch 0:  50%|#####     | 50/100 [00:10<00:10,  4.97it/s, "
                  "v_num=3, train_loss=0.512]\rEpoch 0: 100%|##########| 100/100 [00:20<00:00,  "
                  "4.99it/s, v_num=3, train_loss=0.412]\rValidation: |          | 0/? [00:00<?, "
                  "?it/s]\rEpoch 1:  50%|#####     | 50/100 [00:08<00:08,  5.9it/s, v_num=3, "
                  "train_loss=0.4]\rEpoch 1: 100%|##########| 100/100 [00:16<00:00,  6.1it/s, "
-                 "v_num=3, train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") == 0 &&
+                 "v_num=3, train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") ==
+           0 &&
            r.curve->n == 2 && r.curve->seconds[0] == 20 && r.curve->seconds[1] == 16 &&
            r.loss == 0.312 && r.stepped == 0, "Lightning's bar, all of it in one line");
     form.pattern = "^Performance: +(?<ns_per_day>\\S+)";
     ok(read_text("               Core t (s)   Wall t (s)        (%)\n       Time:      110.410     "
                  "  13.802      800.0\n                 (ns/day)    (hour/ns)\nPerformance:       "
-                 "62.613        0.383\nFinished mdrun on rank 0 Mon Nov  2 10:00:00 2026\n\n") == 0 &&
+                 "62.613        0.383\nFinished mdrun on rank 0 Mon Nov  2 10:00:00 2026\n\n") ==
+           0 &&
            is_near(r.units_per_s * 86400, 62.613), "GROMACS's md.log");
     form.pattern = "step (?<step>[0-9]+) .*, (?<it_per_s>[0-9.]+)";
     ok(read_text("step 1 x, 1.25s/it\nstep 2 x, 1.25s/it\nstep 3 x, 2.00it/s\nstep 4 x, 1.25s/it\n"
                  "step 5 x, 1.25s/it\n") == 0 && is_near(r.units_per_s, 0.8),
        "seconds of an iteration are not iterations of a second");
     form.pattern = "step (?<step>[0-9]+) .*, (?<step_time>[0-9.]+)";
-    times("step 1 x, 1.25s/it\nstep 2 x, 0.80it/s\nstep 3 x, 0.80 it/s\n", "nor the other way", 1.25, 3);
+    times("step 1 x, 1.25s/it\nstep 2 x, 0.80it/s\nstep 3 x, 0.80 it/s\n",
+          "nor the other way", 1.25, 3);
     form.pattern = "epoch (?<epoch>[0-9]+) took (?<epoch_time>[0-9.]+)";
-    times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1", "a last line that is cut is left "
-                                                                  "out",
+    times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1",
+          "a last line that is cut is left out",
           12.5, 2);
     form.pattern = "took (?<epoch_time>[0-9.]+)";
     refused(ERR_CONFIG, "took 7.5 s\nx took 8,087 s\n", ":2: epoch_time is '8,087': a comma may",
@@ -369,8 +372,8 @@ static void check_clocks(void)
     times("2024/05/01 23:59:20 - x - Iter 0\n2024/05/01 23:59:50.25 - x - Iter 50\n"
           "2024/05/02 00:00:20,5 - x - Iter 100\n", "dates with slashes", 30.25, 2);
     for (int k = 0; k < 2; k++) { /* a name that says what it is, and one that does not */
-        form.pattern = k ? "(?<elapsed>\\S+) step (?<step>[0-9]+)" : "(?<time>\\S+) step "
-                                                                     "(?<step>[0-9]+)";
+        form.pattern = k ? "(?<elapsed>\\S+) step (?<step>[0-9]+)"
+                         : "(?<time>\\S+) step (?<step>[0-9]+)";
         times("23:59:00 step 0\n23:59:20 step 10\n23:59:40 step 20\n00:00:00 step 30\n"
               "00:00:20 step 40\n00:00:40 step 50\n", "a time of day passes midnight", 20, 5);
     }
@@ -406,7 +409,8 @@ static void check_rates(void)
             "it has 2 rates 'ns_per_day', from 50 to 75: let log.pattern match the one that counts",
             "rates of which it is not known which counts");
     form.pattern = RATE;
-    ok(read_text("Performance: 50.0 ns/day\nPerformance: 52.0 ns/day\nPerformance: 52.0 ns/day\n") == 0 &&
+    ok(read_text("Performance: 50.0 ns/day\nPerformance: 52.0 ns/day\n"
+                 "Performance: 52.0 ns/day\n") == 0 &&
            is_near(r.units_per_s * 86400, 52), "nearly equal ones");
     form.pattern = "step (?<step>[0-9]+) (?<ns_per_day>[0-9.]+) ns/day";
     ok(read_text("step 1 20 ns/day\nstep 2 50 ns/day\nstep 3 51 ns/day\nstep 4 51 ns/day\n"
@@ -423,7 +427,8 @@ static void check_openmmlab(void)
     ok(read_text(TRAIN("1", "50", "50") TRAIN("1", "100", "100")
                  "{\"coco/bbox_mAP\": 0.3, \"data_time\": 0.5, \"time\": 0.9, \"step\": 1}\n"
                  TRAIN("2", "150", "150") TRAIN("2", "200", "200")
-                 "{\"coco/bbox_mAP\": 0.4, \"data_time\": 0.5, \"time\": 0.9, \"step\": 2}\n") == 0 &&
+                 "{\"coco/bbox_mAP\": 0.4, \"data_time\": 0.5, \"time\": 0.9, \"step\": 2}\n") ==
+           0 &&
            r.curve->n == 4 && is_near(r.curve->seconds[3], 10) && is_near(r.units_per_s, 20),
        "MMEngine's scalars.json");
     form.quality = "bbox_mAP";
@@ -441,7 +446,7 @@ static void check_openmmlab(void)
 /* Logs to which the starts of a job append: each was 100 s long, with 1000 s between them. */
 static void check_starts(void)
 {
-    static const struct log_start starts[] = {{1.7e9, 1.7e9 + 100}, {1.7e9 + 1100, 1.7e9 + 1200}};
+    static const struct clock_span starts[] = {{1.7e9, 1.7e9 + 100}, {1.7e9 + 1100, 1.7e9 + 1200}};
 #define STARTS(n) (struct log_form){.starts = starts, .nstarts = n}
 
     form = STARTS(2);
@@ -470,7 +475,8 @@ static void check_starts(void)
     refused(ERR_CONFIG, "step,timestamp\n1,1700000010\n2,1700000500\n", "outside of them",
             "a clock that is not the job's");
     form = STARTS(2);
-    ok(read_text("epoch,epoch_time,tokens\n0,10,5\n1,10,5\n2,11,5\n1,12,5\n2,12,5\n3,12,5\n") == 0 &&
+    ok(read_text("epoch,epoch_time,tokens\n0,10,5\n1,10,5\n2,11,5\n1,12,5\n2,12,5\n3,12,5\n") ==
+           0 &&
            r.curve->n == 4 && r.curve->seconds[1] == 12 && r.curve->units[2] == 5 &&
            isnan(r.training_time), "epochs that were done again count once");
     form = STARTS(2);
