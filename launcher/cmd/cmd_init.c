@@ -192,8 +192,8 @@ const struct cli_command cmd_init = {
     .details =
         "With a program or script of yours no images are needed. It finds what it needs in its\n"
         "environment ($UNETCTL_GPUS, $UNETCTL_SEED, ...), and markers in its arguments become\n"
-        "{{gpus}}, {{nodes}}, {{tasks}}, {{seed}}, {{batch_per_gpu}}, {{steps}}, {{minutes}} and\n"
-        "{{attempt_dir}} of the run.\n"
+        "{{gpus}}, {{nodes}}, {{tasks}}, {{seed}}, {{global_batch}}, {{batch_per_gpu}}, {{steps}},\n"
+        "{{minutes}} and {{attempt_dir}} of the run.\n"
         "Samples the images: their size, rounded to a multiple of what the network needs and at\n"
         "most 1024, and their channels become the defaults; anything unusual is reported. The\n"
         "values or colours of masks become data.classes, data.ignore and a class file where their\n"

@@ -122,7 +122,7 @@ const struct setting site_keys[] = {
     SETTING_ROW("spec", TEXT, AT(spec), "",
                 .help = "shell words behind 'unetctl spec', where the scheduler says nothing"),
     SETTING_ROW("trainer", PATH, AT(trainer), "",
-                .help = "program in place of unet-train, one for each rank in the run's folder "
+                .help = "program instead of unet-train, one for each rank in the run's folder "
                         "with TF_CONFIG: PROGRAM train --run run.json --out attempt-K [--resume "
                         "attempt-J]"),
     SETTING_ROW("templates", PATH, AT(templates), "",

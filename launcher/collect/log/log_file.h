@@ -13,8 +13,8 @@
  * room knows neither studies nor schedulers: it fills struct result from one file.
  *
  * Read log_file.c (which form a file has), log_container.c and mllog_file.c (from its bytes to
- * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), and log_intervals.c
- * (from rows to intervals). */
+ * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), log_intervals.c (from
+ * rows to intervals), and log_try.c (what `unetctl init --try` proposes to read of a log). */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 
