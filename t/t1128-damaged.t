@@ -106,6 +106,8 @@ if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
     make_study disk/s local
     echo hang >disk/s/behave
     exits 0 "three runs are submitted" unetctl submit -C disk/s --gpus 1..3
+    running() { unetctl status -C disk/s | grep -q RUNNING; }
+    ok "the first is running" wait_until 30 running
     ledger=disk/s/.unetctl/ledger.jsonl
     broken $ledger
     size=$(wc -c <$ledger)

@@ -130,8 +130,8 @@ static void print_summary(const struct run_summary *summary)
         printf("%s\n", line);
 }
 
-/* Prints how many runs of a program have ended without a log of a known form, unless the study names
- * a log. */
+/* Prints how many runs of a program have ended without a log of a known form, unless the study
+ * names a log. */
 static void print_unnamed(const struct workspace *w, const struct status_list *list)
 {
     const struct study *study = &w->plan.study;

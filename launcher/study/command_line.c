@@ -137,7 +137,7 @@ static bool has_name(const char *names, const char *name, size_t n)
     return false;
 }
 
-/* Writes the option's name, without leading dashes and with _ instead of -, and returns its length. */
+/* Writes the option's name, without leading dashes and with _ instead of -. Returns its length. */
 static size_t option_name(const char *word, char dst[64])
 {
     size_t n = 0;
@@ -171,7 +171,8 @@ static bool may_be_program(const char *word)
            child_find(word, X_OK, path);
 }
 
-/* Returns the number of words of the option at words[i]: 1, 2 with a value, 3 for "-mca NAME VALUE". */
+/* Returns the number of words of the option at words[i]: 1, 2 with a value, or 3, as "-mca NAME
+ * VALUE" has. */
 static size_t count_option(const struct command_starter *s, const char *const *words, size_t n,
                            size_t i)
 {
