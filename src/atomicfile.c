@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -340,28 +341,37 @@ bool atomicfile_has(const char *path, const void *data, size_t n)
     return same;
 }
 
+static bool take_file(struct atomicfile_batch *b, struct atomicfile *a)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&lock);
+    struct atomicfile **grown = realloc(b->files, (b->count + 1) * sizeof(struct atomicfile *));
+    if (grown) {
+        b->files = grown;
+        b->files[b->count++] = a;
+    }
+    pthread_mutex_unlock(&lock);
+    return grown != NULL;
+}
+
 int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
                          mode_t mode, struct err *e)
 {
     if (!(mode & 0111) && atomicfile_has(path, data, n))
         return 0;
-    struct atomicfile **grown = realloc(b->files, (b->count + 1) * sizeof(struct atomicfile *));
-
-    if (!grown)
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
-    b->files = grown;
     struct atomicfile *a = atomicfile_open(path, mode, e);
+
     if (!a)
         return -1;
     bool failed = n && fwrite(data, 1, n, a->stream) != n;
     FILE *stream = a->stream;
     a->stream = NULL;
-    if (fclose(stream) || failed) {
+    if (fclose(stream) || failed || !take_file(b, a)) {
         err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
         atomicfile_abort(a);
         return -1;
     }
-    b->files[b->count++] = a;
     return 0;
 }
 

@@ -60,7 +60,7 @@ struct atomicfile_batch {
 };
 
 /* Returns 0, or -1; then the file is not part of the batch. A file that has these bytes already is
- * left as it is, unless mode makes it one to execute. */
+ * left as it is, unless mode makes it one to execute. Threads may add to one batch. */
 int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
                          mode_t mode, struct err *e);
 

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "launcher/plan/look.h"
@@ -10,6 +11,7 @@
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/log.h"
+#include "src/parallel.h"
 #include "src/plural.h"
 
 static struct {
@@ -44,30 +46,38 @@ static int make_split(const struct plan *p, struct err *e)
     return 0;
 }
 
+struct generator {
+    const struct plan *plan;
+    struct atomicfile_batch files;
+    atomic_size_t begun;
+};
+
+static int generate_run(void *arg, size_t i, struct err *e)
+{
+    struct generator *g = arg;
+    const struct run *run = &g->plan->runs[i];
+    struct run_attempt newest;
+
+    if (run_dir_attempt(g->plan->study.dir, run->id, &newest, e))
+        return -1;
+    g->begun += newest.begun;
+    return attempt_generate(g->plan, run, newest.number ? newest.number : 1, &g->files, e);
+}
+
 static int generate_all(const struct plan *plan, struct err *e)
 {
-    struct atomicfile_batch files = {0};
-    size_t begun = 0;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
-        struct run_attempt newest;
-        const char *id = plan->runs[i].id;
-        rc = run_dir_attempt(plan->study.dir, id, &newest, e) ||
-                     attempt_generate(plan, &plan->runs[i], newest.number ? newest.number : 1,
-                                      &files,
-                                      e)
+    struct generator g = {.plan = plan};
+    int rc = parallel_many(plan->count, generate_run, &g, e) ||
+                     atomicfile_batch_commit(&g.files, e)
                  ? -1
                  : 0;
-        begun += newest.begun;
-    }
-    rc = rc || atomicfile_batch_commit(&files, e) ? -1 : 0;
-    atomicfile_batch_abort(&files);
+
+    atomicfile_batch_abort(&g.files);
     if (rc || make_split(plan, e))
         return -1;
     log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "
              "submits it by hand", plan->count, plural(plan->count), plan->study.dir,
-             begun ? " (runs that have begun are unchanged)" : "");
+             g.begun ? " (runs that have begun are unchanged)" : "");
     return 0;
 }
 

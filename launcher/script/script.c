@@ -3,6 +3,7 @@
 #include "launcher/script/script.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "launcher/script/container.h"
 #include "launcher/script/script_values.h"
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 /* ---- markers ---- */
 
@@ -211,35 +213,39 @@ char *script_template_read(const char *user, const struct engine *engine, enum s
     return read_own_template(engine, file, path, e);
 }
 
-static void forget_template(struct script_template *t)
+static struct script_template *read_template(const char *user, const struct engine *engine,
+                                             enum script_file file, struct err *e)
 {
+    struct script_template *t = mem_zero(1, sizeof *t, e);
+
+    if (!t)
+        return NULL;
+    t->engine = engine;
+    t->file = file;
+    t->user = mem_text(user, e);
+    t->text = t->user ? script_template_read(user, engine, file, t->path, e) : NULL;
+    if (t->text)
+        return t;
     free(t->user);
-    free(t->text);
-    *t = (struct script_template){0};
+    free(t);
+    return NULL;
 }
 
 const struct script_template *script_template_get(const char *user, const struct engine *engine,
                                         enum script_file file, struct err *e)
 {
-    static struct script_template seen[4];
-    static size_t next;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct script_template *seen; /* a few: never freed, as threads use them */
 
-    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
-        if (seen[i].text && seen[i].engine == engine && seen[i].file == file &&
-            strcmp(seen[i].user, user) == 0)
-            return &seen[i];
-    struct script_template *t = &seen[next];
-    forget_template(t);
-    *t = (struct script_template){.user = strdup(user), .engine = engine, .file = file};
-    if (!t->user)
-        err_errno(e, ERR_INTERNAL, ENOMEM, "templates");
-    else
-        t->text = script_template_read(user, engine, file, t->path, e);
-    if (!t->text) {
-        forget_template(t);
-        return NULL;
+    pthread_mutex_lock(&lock);
+    struct script_template *t = seen;
+    while (t && (t->engine != engine || t->file != file || strcmp(t->user, user) != 0))
+        t = t->next;
+    if (!t && (t = read_template(user, engine, file, e))) {
+        t->next = seen;
+        seen = t;
     }
-    next = (next + 1) % (sizeof seen / sizeof *seen);
+    pthread_mutex_unlock(&lock);
     return t;
 }
 

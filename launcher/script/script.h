@@ -51,9 +51,10 @@ enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
                            char *path, struct err *e);
 
-/* Returns a template from a cache, where it stays while up to three others are read, or NULL with
- * an error as above. */
+/* Returns a template that is read once, for the life of the process, or NULL with an error as
+ * above. Threads may call it. */
 struct script_template {
+    struct script_template *next;
     char *user;
     const struct engine *engine;
     enum script_file file;

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,21 +273,27 @@ static int list_files(const char *main, struct buf *dst, struct err *e)
     return dst->failed ? mem_fail(e) : 0;
 }
 
-/* Returns the lines of the files, those of the last call for the same script: a submission has many
+/* Adds the lines of the files, those of the last call for the same script: a submission has many
  * runs of one. */
-static const char *files_of(const char *main, struct err *e)
+static int add_files_of(const char *main, struct buf *dst, struct err *e)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char last[PATH_MAX];
     static struct buf text;
+    int rc = 0;
 
-    if (*last && strcmp(last, main) == 0)
-        return text.data;
-    *last = 0;
-    buf_destroy(&text);
-    if (list_files(main, &text, e))
-        return NULL;
-    snprintf(last, sizeof last, "%s", main);
-    return text.data;
+    pthread_mutex_lock(&lock);
+    if (strcmp(last, main) != 0) {
+        *last = 0;
+        buf_destroy(&text);
+        rc = list_files(main, &text, e);
+        if (rc == 0)
+            snprintf(last, sizeof last, "%s", main);
+    }
+    if (rc == 0 && text.data)
+        buf_add(dst, text.data);
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 /* Writes the lines of source.list; none: nothing is hashed. */
@@ -297,11 +304,11 @@ static int describe(const struct plan *p, const struct run *run, struct buf *dst
 
     if (section)
         find_executed(run->study, section, run->engine, &x);
-    const char *lines = *x.main == '/' && access(x.main, F_OK) == 0 ? files_of(x.main, e) : "";
-    if (lines)
-        buf_addf(dst, "%s%s", lines, *lines && x.others.data ? x.others.data : "");
+    int rc = *x.main == '/' && access(x.main, F_OK) == 0 ? add_files_of(x.main, dst, e) : 0;
+    if (rc == 0 && dst->length && x.others.data)
+        buf_add(dst, x.others.data);
     buf_destroy(&x.others);
-    if (!lines)
+    if (rc)
         return -1;
     if (*run->study->container)
         buf_addf(dst, "container %s\n", run->study->container);
@@ -313,8 +320,7 @@ static int describe(const struct plan *p, const struct run *run, struct buf *dst
  * found behind interpreters and wrappers. Warns once of files beyond the bounds.
  * For the embedded engine there is only the container. Returns 0 or -1. */
 static int source_files_add(const struct plan *p, const struct run *run,
-                            struct atomicfile_batch *files,
-                     struct err *e)
+                            struct atomicfile_batch *files, struct err *e)
 {
     char path[PATH_MAX];
     struct buf b = {0};

@@ -23,6 +23,7 @@
 #include "src/log.h"
 #include "src/map.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 #include "src/plural.h"
 
 /* ---- dependencies of new jobs ---- */
@@ -590,16 +591,27 @@ static int submit_allocation(struct workspace *w, struct scheduler *scheduler, s
 
 /* ---- the files ---- */
 
+struct writer {
+    const struct plan *plan;
+    const struct batch_item *items;
+    struct atomicfile_batch files;
+};
+
+static int write_item(void *arg, size_t i, struct err *e)
+{
+    struct writer *w = arg;
+
+    return attempt_generate(w->plan, &w->items[i].run, w->items[i].attempt, &w->files, e);
+}
+
 static int write_files(const struct plan *p, const struct batch *b, struct err *e)
 {
-    struct atomicfile_batch files = {0};
-    int rc = 0;
+    struct writer w = {p, b->items, {0}};
+    int rc = is_dry(p) ? 0 : parallel_many(b->count, write_item, &w, e);
 
-    for (size_t i = 0; rc == 0 && !is_dry(p) && i < b->count; i++)
-        rc = attempt_generate(p, &b->items[i].run, b->items[i].attempt, &files, e);
     if (rc == 0)
-        rc = atomicfile_batch_commit(&files, e);
-    atomicfile_batch_abort(&files);
+        rc = atomicfile_batch_commit(&w.files, e);
+    atomicfile_batch_abort(&w.files);
     return rc;
 }
 
