@@ -356,7 +356,7 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     return rc;
 }
 
-#define SHARE_MAX 64 /* the most items that are noted in the ledger and submitted together */
+#define SHARE_MAX 256 /* the most items that are noted in the ledger and submitted together */
 #define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
