@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """generate.py [--check]: writes doc/SETTINGS.md from logs/study.schema.json and site.schema.json,
+the table of doc/PROPOSAL.md from launcher/report/centres.def,
 which are those of the tables of settings (launcher/study/test/settings_schema.c), and
 doc/SCHEMAS.md from the other schemas. With --check it only compares."""
 import json
@@ -240,9 +241,27 @@ def schemas_page():
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
+def proposal_page():
+    """PROPOSAL.md as it is, with the table of what centres ask for."""
+    with open(os.path.join(TOP, "launcher/report/centres.def"), encoding="utf-8") as f:
+        rows = re.findall(r'^(CENTRE|ITEM)\((?:(\w+), )?"([^"]*)"(?:,\s+"([^"]*)")?', f.read(), re.M)
+    table, pages, centre = ["| by | `--for` | asked for |", "|---|---|---|"], [], None
+    for kind, key, text, page in rows:
+        if kind == "CENTRE":
+            centre = f"| [{text}] | {key} |"
+            pages.append(f"[{text}]: {page}")
+        else:
+            table.append(f"{centre} {text} |")
+            centre = "| | |"
+    with open(os.path.join(TOP, "doc/PROPOSAL.md"), encoding="utf-8") as f:
+        return re.sub(r"\| by \|.*?\n\n\[.*?(?=\n\n)", lambda m: "\n".join(table + [""] + pages),
+                      f.read(), count=1, flags=re.S)
+
+
 def main():
     checking, bad = sys.argv[1:] == ["--check"], 0
-    for name, page in ("SETTINGS.md", settings_page), ("SCHEMAS.md", schemas_page):
+    for name, page in (("SETTINGS.md", settings_page), ("SCHEMAS.md", schemas_page),
+                       ("PROPOSAL.md", proposal_page)):
         path, text = os.path.join(TOP, "doc", name), page()
         if not checking:
             with open(path, "w", encoding="utf-8") as f:

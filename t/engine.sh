@@ -15,7 +15,7 @@ if [ -e "$UNETCTL_STUDY_DIR/behave" ]; then behave=$(cat "$UNETCTL_STUDY_DIR/beh
 {
     printf '%s\n' "$@"
     env | grep -E \
-        '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN|CUDA_VISIBLE_DEVICES|[a-z_]*proxy)=' |
+        '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN|OMP_DISPLAY_AFFINITY|CUDA_VISIBLE_DEVICES|[a-z_]*proxy)=' |
         sort
 } >"$UNETCTL_ATTEMPT_DIR/told-$RANK"
 case $behave in

@@ -78,6 +78,14 @@ exits 0 "report --json" unetctl report -C one --json -
 like "$OUT" 'The study was sequential: 2 rounds, .*repeated confidence intervals' \
     "the report says how the study was made"
 is "$(field "$OUT" 'd["problems"]')" "[]" "it asks for no other runs"
+exits 0 "the chosen count becomes a study" unetctl report -C one --best next.yaml --text
+mkdir next && cp next.yaml next/study.yaml
+exits 0 "which can be planned" unetctl plan -C next
+is "$(sed -n '/^command-/s/ .*//p' "$OUT" | sed 's/-s.*//' | sort -u)" command-g04 "it has 4 GPUs"
+is "$(unetctl config -C next command | sort)" "$(unetctl config -C one command | sort)" \
+    "and the same program"
+exits 3 "a file is not replaced" unetctl report -C one --best next.yaml --text
+like "$ERR" 'next.yaml' "the error names it"
 exits 0 "once more" unetctl submit -C one --until-decided
 is "$(rounds one | md5sum) $(submissions one)" "$(rounds one | md5sum) " "it adds nothing"
 exits 2 "another rule" unetctl submit -C one --until-decided --set quality.margin=0.02

@@ -34,6 +34,7 @@ $attempt
 it's \"\$HOME\" \`id\` é
 
 -x 1" "its words, each as it was written"
+is "$(told one OMP_DISPLAY_AFFINITY)" TRUE "OpenMP prints where the threads of the first run are"
 is "$(told one OWN)" "a \$b 'c'" "the program's environment has odd values unchanged"
 is "$(grep proxy= "$attempt/told-0")" "https_proxy=http://proxy:3128" \
     "of proxies it has the one that env names, not that of the login node"

@@ -181,6 +181,46 @@ like u/proposal.md '^The results have no job script\. Attach .*_$' "and a blank 
 exits 0 "a proposal over 2 GPUs" unetctl report -C s --base 2 --proposal base
 like base/proposal.md '^- Speed-ups are relative to 2 GPUs, the smallest feasible number, because: ' \
     "it asks why"
+# What a centre asks, billed hours, GPUs that are in use, and where the threads of OpenMP ran.
+cp s/study.yaml kept.yaml
+cat "$srcdir/templates/sites/generic.yaml" - >site.yaml <<'EOT'
+billing: max(gpus, cores/8, mem/64)
+mem: 128G
+EOT
+printf 'site: %s\n' "$PWD/site.yaml" >>s/study.yaml
+echo 'OpenMP affinity: n1, process 7, thread 0 on CPUs 0-3' >s/runs/unet-g04-s1/attempt-1/slurm-1.out
+exits 0 "a proposal for a centre" unetctl report -C s --proposal gcs --for gcs --gpus-per-node 2 \
+    --request 'a: 8 x 10 x 2'
+like gcs/proposal.md '^\*What GCS asks, with the measurements of embedded\.' "it begins with its items"
+like gcs/proposal.md '^\| node-h on Hunter.* \| 80\.00 node-h; billed 160 h \|' "in its units"
+like gcs/proposal.md '\| billed h \|' "billed hours have a column"
+like gcs/proposal.md 'billed h: runs x hours x max\(gpus, cores/8, mem/64\)' "and their formula"
+like gcs/affinity.txt '^4 GPUs: n1, process 7, thread 0 on CPUs 0-3$' "affinity is attached"
+like gcs/proposal.tex '^.caption.*What GCS asks' "LaTeX has the same"
+exits 2 "another centre is refused" unetctl report -C s --proposal q --for cscs
+like "$ERR" "unknown centre; did you mean 'csc'\? .known: csc, gcs, idris" "with the list"
+exits 2 "a centre without a proposal is refused" unetctl report -C s --for csc
+sed -i 's/^billing.*/billing: max(gpus/' site.yaml
+exits 3 "a formula that does not parse is refused" unetctl report -C s --proposal q --for gcs
+like "$ERR" 'site.yaml:[0-9]+: billing.* must be a formula of gpus, cores, mem and nodes' "in one line"
+
+# A count that is known not to run.
+mv s/runs/unet-g01-* .
+cp kept.yaml s/study.yaml
+echo 'expect: {1: does not fit in memory}' >>s/study.yaml
+exits 0 "the smallest count that ran is the base case" unetctl report -C s --proposal known
+like known/proposal.md '^- Speed-ups are relative to 2 GPUs, the smallest feasible number\.' "it says so"
+like known/proposal.md '^- 1 GPU: not measured, as study.yaml says .expect.: does not fit in memory' "and why"
+unlike known/proposal.md 'have no result' "nothing failed"
+exits 2 "its runs are not planned" unetctl plan -C s --gpus 1
+like "$ERR" '--gpus 1: none of these runs, by .*study.yaml:8: does not fit in memory' "with the reason"
+exits 3 "a count that is none is refused" unetctl plan -C s --set 'expect={0: x}'
+cp kept.yaml s/study.yaml
+mv unet-g01-* s/runs/
+exits 8 "without a choice there is none" unetctl report -C t --best other.yaml --text
+like "$ERR" 'report: --best: no number of GPUs is chosen: ' "it says why"
+ok "nothing is written" test ! -e other.yaml
+
 exits 0 "a proposal of two studies" unetctl report s "$ugly" --proposal two
 like two/proposal.md '^Scaling|^\*Scaling of few|^\*Scaling of proud' "it has several series"
 ok "results of each are beside it" test -s two/results.csv -a -s two/results_2.csv

@@ -216,6 +216,7 @@ const char *rule_state_name(enum rule_state state);
 struct analysis_options {
     struct series_facts facts;
     struct decision_rule rule;
+    const char *left_out;            /* lines on counts that are known not to run, or NULL */
     const char *design;              /* what the report says behind the rule, or NULL */
     double deadline_s;               /* 0: no deadline */
     double score_target, loss_target; /* NaN: chosen automatically */

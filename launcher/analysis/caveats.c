@@ -291,6 +291,9 @@ bool disturbance_is_slow(const struct disturbance *d)
 /* a log that covers a smaller part of its job, and leaves more seconds, is named */
 #define COVERED 0.5
 #define UNCOVERED_S 10
+/* so is one that adds up to more than its job took, beyond this part and these seconds */
+#define OVERLONG 1.1
+#define OVERLONG_S 3
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -446,11 +449,24 @@ static double sum_of_log(const struct result *r)
     return isnan(r->training_time) ? sum : r->training_time;
 }
 
-/* Adds that the logs of programs cover a small part of their jobs. */
-static void add_short_logs(struct decision *d, const struct series *s)
+/* Adds that the logs of programs say more than their jobs took, or cover a small part of them. */
+static void add_uncovered(struct decision *d, const struct series *s)
 {
     const struct result *worst = NULL;
     size_t n = 0;
+
+    for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
+        const struct result *r = &s->rows[i];
+        if (sum_of_log(r) > OVERLONG * r->job_s + OVERLONG_S && !n++)
+            worst = r;
+    }
+    if (n) {
+        add_caveat(d, CAVEAT_LONG_LOGS,
+            "The times in the logs of %zu of %zu run%s add up to more than their jobs took, that of "
+            "%.60s to %.4g s of %.4g s: they may have another unit, or be those of several ranks.",
+            n, s->nrows, plural((long)s->nrows), worst->run, sum_of_log(worst), worst->job_s);
+        return;
+    }
 
     for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
         const struct result *r = &s->rows[i];
@@ -697,7 +713,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_machine(d, s);
     add_flat(d, s);
     add_all_ranks(d, s);
-    add_short_logs(d, s);
+    add_uncovered(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);
     add_disturbance(d);

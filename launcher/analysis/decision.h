@@ -212,6 +212,7 @@ enum caveat_kind {
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_FLAT,           /* no speed-up: one rank, work that is not shared, or that of one GPU */
     CAVEAT_ALL_RANKS,      /* logs have a row for each rank */
+    CAVEAT_LONG_LOGS,      /* logs add up to more than their jobs took */
     CAVEAT_SHORT_LOGS,     /* logs cover less than half of their jobs */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */

@@ -14,14 +14,17 @@
 #include "launcher/collect/collect.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
+#include "launcher/plan/begin.h"
 #include "launcher/report/proposal.h"
 #include "launcher/report/report.h"
 #include "launcher/rounds/sources.h"
 #include "launcher/study/workspace.h"
+#include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 static struct {
     bool as_text, as_rules, as_paragraph;
@@ -32,7 +35,7 @@ static struct {
     struct cli_list logs_dirs, requests;
     struct log_form_args form_args;
     struct log_form logs_form;
-    const char *json_file, *out_dir, *reach, *predict, *proposal;
+    const char *json_file, *out_dir, *reach, *predict, *proposal, *centre, *best;
     const char *links;
     long gpus_per_node, parameters, norm_sums;
 } given = {.analysis = ANALYSIS_OPTIONS_INIT};
@@ -90,8 +93,14 @@ static const struct cli_option options[] = {
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where none was measured",
      &given.analysis.facts.watts_per_gpu, 0, 100000},
+    {"best", 0, CLI_STRING, "FILE",
+     "write study.yaml with the settings of the number of GPUs that is chosen to this new file",
+     &given.best, 0, 0},
     {"proposal", 0, CLI_STRING, "DIR",
      "write the scaling section of an application to this folder", &given.proposal, 0, 0},
+    {"for", 0, CLI_STRING, "CENTRE",
+     "--proposal: answer what csc, gcs, idris, nersc, eurohpc, archer2, nhr or incite asks",
+     &given.centre, 0, 0},
     {"request", 0, CLI_LIST, "JOBS",
      "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &given.requests, 0, 0},
     {"flop", 0, CLI_DOUBLE, "N",
@@ -204,11 +213,14 @@ static int write_proposal(const struct sources *in, const struct report *r, stru
     if (in->count == 1) {
         facts.gpus_per_node = in->gpus_per_node;
         facts.cpus_per_gpu = in->cpus_per_gpu;
+        facts.mem_gb = in->mem_gb;
+        facts.billing = *in->billing ? in->billing : NULL;
         path_format(facts.study_dir, "%s", in->study_dir);
         memcpy(facts.cluster, in->site, sizeof facts.cluster);
     }
     facts.gpus_per_node = given.gpus_per_node ? (int)given.gpus_per_node : facts.gpus_per_node;
     facts.flop = given.flop;
+    facts.centre = given.centre;
     facts.requests = decoded;
     for (; facts.nrequests < given.requests.count; facts.nrequests++)
         if (proposal_request_decode(given.requests.values[facts.nrequests],
@@ -237,6 +249,37 @@ static void note_slow_nodes(const char *study_dir, const struct report *r)
     bad_nodes_destroy(&noted);
 }
 
+/* Writes study.yaml with the settings of the runs that the verdict chooses. */
+static int write_best(const struct sources *in, const struct report *r, struct err *e)
+{
+    const struct decision *d = r->nseries == 1 ? &r->series[0].as->decision : NULL;
+    struct plan_args args = {.dir = in->study_dir};
+    struct buf text = {0};
+    struct workspace w;
+    struct study study;
+    bool ignored;
+    int rc;
+
+    if (in->count != 1 || !*in->study_dir || !d)
+        return err_set(e, ERR_USAGE, "report: --best needs one study with one series, and there %s "
+                       "%zu", r->nseries == 1 ? "is" : "are", r->nseries);
+    if (!d->use || !d->decided)
+        return err_set(e, ERR_STATS, "report: --best: no number of GPUs is chosen: %s",
+                       r->series[0].words.headline);
+    rc = workspace_open(&w, &args, e);
+    if (rc == 0 && (rc = run_settings_open(&w.plan, d->use->rows[0].run, &study, &ignored, e)) >= 0) {
+        rc = begin_continue(&study, d->use->gpus, &text, e);
+        study_close(&study);
+    }
+    if (rc == 0 && text.failed)
+        rc = mem_fail(e);
+    if (rc == 0)
+        rc = atomicfile_write_new(given.best, text.data, text.length, 0666, e);
+    buf_destroy(&text);
+    workspace_close(&w);
+    return rc;
+}
+
 static int write_report(const struct sources *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = given.json_file && strcmp(given.json_file, "-") == 0;
@@ -245,7 +288,7 @@ static int write_report(const struct sources *in, const struct report *r, struct
                          : is_only_printed() ? NULL : sources_folder(in, out);
 
     if ((folder && report_write_folder(r, folder, e)) ||
-        (given.proposal && write_proposal(in, r, e)))
+        (given.proposal && write_proposal(in, r, e)) || (given.best && write_best(in, r, e)))
         return -1;
     if (in->into_study && *in->study_dir)
         note_slow_nodes(in->study_dir, r);
@@ -385,10 +428,13 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     given.analysis.facts.base = (int)given.base;
     given.analysis.levels = levels;
     given.analysis.nlevels = (size_t)nlevels;
-    if ((given.requests.count && !given.proposal) || (given.proposal && given.predict))
+    if (((given.requests.count || given.centre) && !given.proposal) ||
+        (given.proposal && given.predict))
         return err_set(e, ERR_USAGE,
                        given.proposal ? "report: --proposal has predictions of its own: type "
-                       "it without --predict" : "report: --request needs --proposal DIR");
+                       "it without --predict" : "report: --request and --for need --proposal DIR");
+    if (given.centre && centre_check(given.centre, e))
+        return -1;
     if (given.args.dir && (noperands || given.logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
@@ -402,6 +448,9 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         given.analysis.rule.looks = in.looks.n ? &in.looks : NULL;
         given.analysis.design = in.design;
     }
+    given.analysis.left_out = in.left_out;
+    if (!given.base)
+        given.analysis.facts.base = in.base;
     given.analysis.facts.unit = in.unit;
     given.analysis.facts.mode = in.mode;
     if (given.predict) {
@@ -437,7 +486,8 @@ const struct cli_command cmd_report = {
         "ib-fdr, -edr, -hdr, -ndr, eth10, eth25, eth100).\n"
         "--proposal DIR writes the scaling section of an application for computing time into a\n"
         "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
-        "up to, and the job script. What is unknown is a blank, ____ (doc/PROPOSAL.md).\n"
+        "up to, and the job script. --for CENTRE begins with what that centre asks. What is\n"
+        "unknown is a blank, ____ (doc/PROPOSAL.md).\n"
         "Exit code: 0; 7 if no run has a result; 8 if there are not two numbers of GPUs to\n"
         "compare, or no base case. Runs without a result are listed in the report and excluded\n"
         "from its numbers.\n"

@@ -322,8 +322,10 @@ static int add_missing(const struct workspace *w, struct results *table, struct 
         e->code = ERR_CONFIG;
         return err_prefix(e, "%s: gpus", w->plan.study.file);
     }
+    for (size_t i = 0; i < counts.count; i++)
+        if (!plan_refusal(&w->plan.study, counts.values[i]))
+            counts.values[wanted.ngpus++] = counts.values[i];
     wanted.gpus = counts.values;
-    wanted.ngpus = counts.count;
     int rc = list_labels(&w->plan, table, &wanted, e);
     if (rc == 0 && wanted.nseeds > MAX_WANTED / (long)(wanted.nlabels * counts.count + 1))
         rc = err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fts.h>
+#include <glob.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "launcher/report/report_internal.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
+#include "src/formula.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -25,6 +27,7 @@
 #define CURVE_STEPS 24 /* the most steps of a curve, about */
 #define COUNTS_ASKED 3 /* numbers of GPUs, or of nodes, that centres ask for at least */
 #define MOST_VALUES 12
+#define AFFINITY "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
 
 enum { NSCRIPTS = 2 };
 static const char *const script_names[NSCRIPTS] = {"submit_file.sh", "run_file.sh"};
@@ -59,18 +62,20 @@ static int last_count(const struct report_series *rs)
     return model_is_usable(&rs->as->steady) ? MODEL_FURTHEST * largest : largest;
 }
 
-enum { GPUS, NODES, RUNS, HOURS, GPU_H, NODE_H, CORE_H, FLOP, STORAGE, NCOLUMNS };
+static const char *const heads[REQUEST_COLUMNS] = {
+    "GPUs", "nodes", "runs", "hours of a run", "GPU-h", "node-h", "core-h", "billed h", "FLOP",
+    "storage GB"};
 
-static const char *const heads[NCOLUMNS] = {"GPUs",   "nodes",  "runs", "hours of a run", "GPU-h",
-                                            "node-h", "core-h", "FLOP", "storage GB"};
-
-static void add_row(struct table *t, const char *name, const double v[NCOLUMNS], int from,
-                    bool flop)
+static void add_row(struct table *t, const char *name, const double v[REQUEST_COLUMNS], int from,
+                    const struct proposal_facts *facts)
 {
     table_text(t, "job type", "%s", name);
-    for (int i = 0; i < NCOLUMNS; i++)
-        if (i < from || (i == FLOP && !flop))
-            table_word(t, heads[i], "%s", i == FLOP ? "-" : "");
+    for (int i = 0; i < REQUEST_COLUMNS; i++)
+        if ((i == REQUEST_FLOP && !(facts->flop > 0)) ||
+            (i == REQUEST_BILLED && !facts->billing))
+            table_word(t, heads[i], "-");
+        else if (i < from)
+            table_word(t, heads[i], "%s", "");
         else if (isnan(v[i]))
             table_word(t, heads[i], PROPOSAL_BLANK);
         else if (v[i] < 1 || v[i] >= 1e12)
@@ -79,9 +84,8 @@ static void add_row(struct table *t, const char *name, const double v[NCOLUMNS],
             table_word(t, heads[i], "%.*f", v[i] == floor(v[i]) || v[i] >= 1000 ? 0 : 2, v[i]);
 }
 
-static void add_efficiency(struct table *t, const struct report_series *rs, int gpus)
+const char *efficiency_describe(const struct report_series *rs, int gpus, char dst[128])
 {
-    static const char head[] = "efficiency";
     const struct series *s = &rs->as->series;
     const struct series_point *p = series_find(s, gpus);
     const struct model *m = &rs->as->steady;
@@ -89,19 +93,20 @@ static void add_efficiency(struct table *t, const struct report_series *rs, int 
     double share = (double)s->points[0].gpus / gpus;
 
     if (p == s->points)
-        table_text(t, head, "1 (base case)");
+        snprintf(dst, 128, "1 (base case)");
     else if (r && interval_is_known(&r->interval))
-        table_text(t, head, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
-                   r->interval.high);
+        snprintf(dst, 128, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
+                 r->interval.high);
     else if (r && isfinite(r->value))
-        table_text(t, head, "%.2f, measured, without an interval", r->value);
+        snprintf(dst, 128, "%.2f, measured, without an interval", r->value);
     else if (model_is_usable(m) && !model_is_extrapolation(m, gpus) && gpus > m->smallest) {
         struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
-        table_text(t, head, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
-                   share * b.low, share * b.high,
-                   gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
+        snprintf(dst, 128, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
+                 share * b.low, share * b.high,
+                 gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
     } else
-        table_text(t, head, "not measured, not predicted");
+        snprintf(dst, 128, "not measured, not predicted");
+    return dst;
 }
 
 static double known(double value)
@@ -120,32 +125,37 @@ static double request_hours(const struct report_series *rs, const struct proposa
     return isnan(q->hours) ? ceil(measured * step) / step : q->hours;
 }
 
-static void add_request(struct table *t, const struct report_series *rs,
-                        const struct proposal_facts *facts, const struct proposal_request *q,
-                        double sum[NCOLUMNS])
+void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
+                     const struct proposal_request *q, double dst[REQUEST_COLUMNS])
 {
     const struct series_point *p = series_find(&rs->as->series, q->gpus);
-    double hours = request_hours(rs, q);
-    double all = (double)q->runs * hours;
+    double hours = request_hours(rs, q), all = (double)q->runs * hours;
     double nodes = p && p->nodes ? p->nodes : ceil(q->gpus / known(facts->gpus_per_node));
-    const double v[NCOLUMNS] = {
-        q->gpus, nodes, (double)q->runs, hours, q->gpus * all, nodes * all,
-        known(facts->cpus_per_gpu) * q->gpus * all,
-        p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
-        known(facts->run_bytes) * (double)q->runs / 1e9};
+    double cores = known(facts->cpus_per_gpu) * q->gpus;
+    const struct formula_value job[] = {{"gpus", q->gpus}, {"cores", cores},
+                                        {"mem", nodes * known(facts->mem_gb)}, {"nodes", nodes},
+                                        {NULL, 0}};
+    const char *wrong;
+    const double v[REQUEST_COLUMNS] = {
+        [REQUEST_GPUS] = q->gpus,
+        [REQUEST_NODES] = nodes,
+        [REQUEST_RUNS] = (double)q->runs,
+        [REQUEST_HOURS] = hours,
+        [REQUEST_GPU_H] = q->gpus * all,
+        [REQUEST_NODE_H] = nodes * all,
+        [REQUEST_CORE_H] = cores * all,
+        [REQUEST_BILLED] = facts->billing ? all * formula_compute(facts->billing, job, &wrong) : NAN,
+        [REQUEST_FLOP] = p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
+        [REQUEST_STORAGE] = known(facts->run_bytes) * (double)q->runs / 1e9};
 
-    add_row(t, q->name, v, GPUS, facts->flop > 0);
-    add_efficiency(t, rs, q->gpus);
-    for (int i = 0; i < NCOLUMNS; i++)
-        sum[i] += v[i];
+    memcpy(dst, v, sizeof v);
 }
 
 void proposal_request_fill(struct table *t, const struct report_series *rs,
                            const struct proposal_facts *facts)
 {
-    static const double blank[NCOLUMNS] = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double sum[NCOLUMNS] = {0};
-    char cores[48] = "", bytes[96] = "", flop[128] = "";
+    double sum[REQUEST_COLUMNS] = {0}, row[REQUEST_COLUMNS];
+    char cores[48] = "", bytes[96] = "", flop[128] = "", billed[160] = "", word[128];
 
     if (facts->cpus_per_gpu)
         snprintf(cores, sizeof cores, ", %d for each GPU", facts->cpus_per_gpu);
@@ -155,17 +165,28 @@ void proposal_request_fill(struct table *t, const struct report_series *rs,
     if (facts->flop > 0)
         snprintf(flop, sizeof flop, " FLOP: %.4g for each of the %s, times the measured "
                  "throughput and all hours: an upper bound.", facts->flop, rs->as->series.unit);
+    if (facts->billing)
+        snprintf(billed, sizeof billed, " billed h: runs x hours x %.100s.", facts->billing);
     table_init(t, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
-               "node-h: whole nodes. core-h: the cores that jobs ask for%s. Hours that the request "
-               "does not give are those of a whole run%s, rounded up.%s%s", rs->label, cores,
+               "node-h: whole nodes. core-h: the cores that jobs ask for%s.%s Hours that the "
+               "request does not give are those of a whole run%s, rounded up.%s%s", rs->label,
+               cores, billed,
                rs->as->series.logged ? ", as logged" : ", from its job's start to its end", bytes,
                flop);
-    for (size_t i = 0; i < facts->nrequests; i++)
-        add_request(t, rs, facts, &facts->requests[i], sum);
+    for (size_t i = 0; i < facts->nrequests; i++) {
+        request_compute(rs, facts, &facts->requests[i], row);
+        add_row(t, facts->requests[i].name, row, REQUEST_GPUS, facts);
+        table_text(t, "efficiency", "%s",
+                   efficiency_describe(rs, facts->requests[i].gpus, word));
+        for (int k = 0; k < REQUEST_COLUMNS; k++)
+            sum[k] += row[k];
+    }
     if (facts->nrequests == 1)
         return;
-    add_row(t, facts->nrequests ? "all" : PROPOSAL_BLANK, facts->nrequests ? sum : blank,
-            facts->nrequests ? GPU_H : GPUS, facts->flop > 0);
+    for (int k = 0; !facts->nrequests && k < REQUEST_COLUMNS; k++)
+        sum[k] = NAN;
+    add_row(t, facts->nrequests ? "all" : PROPOSAL_BLANK, sum,
+            facts->nrequests ? REQUEST_GPU_H : REQUEST_GPUS, facts);
     if (facts->nrequests)
         table_word(t, "efficiency", "%s", "");
     else
@@ -176,6 +197,7 @@ void proposal_request_fill(struct table *t, const struct report_series *rs,
 struct scripts {
     const struct result *run; /* NULL: there are none */
     char *texts[NSCRIPTS];
+    struct buf affinity; /* where the threads of the first run of each count ran, as OpenMP says */
 };
 
 /* Adds a line if the counts, or the nodes, are fewer than centres ask for. */
@@ -196,7 +218,7 @@ static void add_few_counts(struct buf *b, const struct series *s)
     buf_addf(b, ". Centres ask for at least %d, up to the size that is requested.\n", COUNTS_ASKED);
 }
 
-static void add_measurement(struct doc *d, const struct report_series *rs)
+static void add_measurement(struct doc *d, const struct report_series *rs, const char *left_out)
 {
     const struct series *s = &rs->as->series;
     struct buf items = {0}, verdict = {0};
@@ -212,8 +234,9 @@ static void add_measurement(struct doc *d, const struct report_series *rs)
     tables_fill_scaling(&t, rs);
     doc_table(d, OUTPUTS, &t);
     if (s->points[0].gpus > 1)
-        buf_addf(&items, "Speed-ups are relative to %d GPUs, the smallest feasible number, because: "
-                 PROPOSAL_BLANK "\n", s->points[0].gpus);
+        buf_addf(&items, "Speed-ups are relative to %d GPUs, the smallest feasible number%s\n",
+                 s->points[0].gpus, left_out ? "." : ", because: " PROPOSAL_BLANK);
+    buf_add(&items, left_out ? left_out : "");
     add_few_counts(&items, s);
     buf_add(&items, rs->words.caveats);
     if (items.length)
@@ -393,9 +416,13 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Parallel performance of %s", r->title);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the program computes, how it is parallelised, its "
             "input and its reading and writing of files: " PROPOSAL_BLANK);
+    if (facts->centre) {
+        centre_fill(&t, &r->series[0], facts);
+        doc_table(d, OUTPUTS, &t);
+    }
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Measured scaling");
     for (size_t i = 0; i < r->nseries; i++)
-        add_measurement(d, &r->series[i]);
+        add_measurement(d, &r->series[i], r->left_out);
     doc_figure(d, OUTPUTS, figure, "%s", "scaling")->value = drawn;
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Beyond the measurement");
@@ -434,6 +461,27 @@ static double measure_folder(const char *dir)
     return bytes;
 }
 
+/* Adds the lines that OpenMP printed in a run (templates/command/run_file.sh). */
+static void read_affinity(struct scripts *scripts, const char *dir, int gpus)
+{
+    char pattern[PATH_MAX], line[4096];
+    size_t before = scripts->affinity.length;
+    glob_t found;
+
+    if (glob(path_format(pattern, "%s/attempt-*/*.out", dir), 0, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc && scripts->affinity.length == before; i++) {
+        FILE *f = files_stream(found.gl_pathv[i], "r", FILES_TEXT_MAX);
+        while (f && fgets(line, sizeof line, f))
+            if (strncmp(line, AFFINITY, strlen(AFFINITY)) == 0)
+                buf_addf(&scripts->affinity, "%d GPU%s: %s", gpus, plural(gpus),
+                         line + strlen(AFFINITY));
+        if (f)
+            fclose(f);
+    }
+    globfree(&found);
+}
+
 /* Reads the scripts of a run of the count that the verdict presents, and the size of that run. */
 static void read_run(struct scripts *scripts, const struct report *r, struct proposal_facts *facts)
 {
@@ -445,14 +493,22 @@ static void read_run(struct scripts *scripts, const struct report *r, struct pro
 
     if (!*facts->study_dir)
         return;
+    for (size_t i = 0; i < as->series.npoints; i++)
+        read_affinity(scripts, path_format(dir, "%s/runs/%s", facts->study_dir,
+                                           as->series.points[i].rows[0].run),
+                      as->series.points[i].gpus);
+    facts->has_affinity = scripts->affinity.length > 0;
     path_format(dir, "%s/runs/%s", facts->study_dir, p->rows[0].run);
     facts->run_bytes = measure_folder(dir);
     scripts->run = &p->rows[0];
+    facts->has_scripts = true;
     for (int i = 0; i < NSCRIPTS; i++) {
         path_format(path, "%s/%s", dir, script_names[i]);
         scripts->texts[i] = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
-        if (!scripts->texts[i])
+        if (!scripts->texts[i]) {
             scripts->run = NULL;
+            facts->has_scripts = false;
+        }
     }
 }
 
@@ -516,6 +572,9 @@ static int write_files(const struct report *r, const struct proposal_facts *fact
     for (int i = 0; scripts->run && i < NSCRIPTS; i++)
         if (path_write(dir, script_names[i], mem_text(scripts->texts[i], e), e))
             return -1;
+    if (facts->has_affinity &&
+        path_write(dir, "affinity.txt", mem_text(scripts->affinity.data, e), e))
+        return -1;
     build(&d, r, facts, scripts, figures->list, !*figures->why_not);
     int rc = path_write(dir, "proposal.tex", doc_encode(&d, latex_write), e) ||
                      path_write(dir, "proposal.md", doc_encode(&d, markdown_write), e) ||
@@ -546,5 +605,6 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
     figures_destroy(&figures);
     for (int i = 0; i < NSCRIPTS; i++)
         free(scripts.texts[i]);
+    buf_destroy(&scripts.affinity);
     return rc;
 }

@@ -6,6 +6,7 @@
 #define UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/report/report.h"
@@ -27,8 +28,13 @@ struct proposal_facts {
     char cluster[64];         /* its name, or "" */
     int gpus_per_node;
     int cpus_per_gpu; /* that the study's jobs ask for */
+    double mem_gb;    /* the same, of each node */
+    const char *billing; /* the formula of what an hour of a job costs, or NULL */
+    const char *centre;  /* whose items are answered (centre_check), or NULL */
     double flop;      /* floating-point operations of a unit of work */
-    double run_bytes; /* on disk, of a finished run; proposal_write sets it */
+    /* proposal_write sets these: bytes on disk of a finished run, and what is beside the text */
+    double run_bytes;
+    bool has_scripts, has_affinity;
     const struct proposal_request *requests;
     size_t nrequests;
 };
@@ -36,12 +42,16 @@ struct proposal_facts {
 /* Decodes "NAME: GPUS x RUNS x HOURS" or "NAME: GPUS x RUNS". Returns 0, or -1 with ERR_USAGE. */
 int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e);
 
+/* What centre_NAME's of centres.def ask, answered. centre_check returns 0, or -1 with ERR_USAGE and
+ * the list of centres. */
+int centre_check(const char *name, struct err *e);
+
 /* Fills t with a row per request and their sum. Measurements are those of rs. */
 void proposal_request_fill(struct table *t, const struct report_series *rs,
                            const struct proposal_facts *facts);
 
 /* Writes proposal.tex, proposal.md, the figure scaling, results.csv and the job scripts into dir,
- * which does not exist or is empty; sets facts->run_bytes. Returns 0, or -1: with ERR_CONFIG if
+ * which does not exist or is empty; completes the facts. Returns 0, or -1: with ERR_CONFIG if
  * dir has files, with ERR_INTERNAL if one cannot be written. */
 int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
                    struct err *e);

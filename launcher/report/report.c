@@ -19,6 +19,7 @@ static char *list_problems(const struct report *r)
     size_t nproblems = r->nruns - r->ndone, n = 0;
     struct buf b = {0};
 
+    buf_add(&b, r->left_out ? r->left_out : "");
     for (size_t k = 0; k < r->nsources; k++)
         for (size_t i = 0; i < r->sources[k].results.count; i++) {
             const struct result *row = &r->sources[k].results.rows[i];
@@ -264,7 +265,8 @@ int report_create(struct report *r, const struct analysis_source *sources, size_
                   const struct analysis_options *options, struct err *e)
 {
     *r = (struct report){
-        .sources = sources, .nsources = nsources, .efficiency = options->rule.efficiency};
+        .sources = sources, .nsources = nsources, .efficiency = options->rule.efficiency,
+        .left_out = options->left_out};
     set_title(r);
     clock_date(r->created);
     if (analysis_create(&r->analysis, sources, nsources, options, e))

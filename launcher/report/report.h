@@ -61,6 +61,7 @@ struct report {
     /* Runs without a result, at most REPORT_MAX_PROBLEMS and then the number of further ones, and
      * the notes of the analysis, one per line, or "". */
     char *problems;
+    const char *left_out; /* of these the lines on counts that are known not to run, or NULL */
     char *rule;        /* the rule of the verdicts, in words */
     double efficiency; /* its threshold */
     /* the differences between both series of each pair of the analysis, only at their largest

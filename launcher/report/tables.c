@@ -169,6 +169,8 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         add_ratio_interval(t, "its interval", series_speedup(s, p), 2, s);
         table_number(t, "efficiency", efficiency->value, 3);
         add_ratio_interval(t, "interval of it", efficiency, 3, s);
+        table_percent(t, "GPUs in use", p->q[QUANTITY_GPU_BUSY].median);
+        table_number(t, "stage-in s", p->q[QUANTITY_STAGE].median, 1);
     }
 }
 

@@ -10,6 +10,8 @@
 #include "launcher/host/path.h"
 #include "launcher/rounds/rounds.h"
 #include "src/log.h"
+#include "src/mem.h"
+#include "src/plural.h"
 
 static struct analysis_source *add(struct sources *s, struct err *e)
 {
@@ -58,6 +60,36 @@ static int read_rounds(struct sources *s, struct workspace *w, const struct resu
     return rc;
 }
 
+/* Adds a line for each count that is known not to run, and removes the rows of those that
+ * failed. */
+static int note_refused(struct sources *s, const struct study *study, struct results *table,
+                        struct err *e)
+{
+    struct buf b = {0};
+
+    buf_add(&b, s->left_out ? s->left_out : "");
+    for (size_t i = 0; i < study->expect.count; i++) {
+        int gpus = atoi(study->expect.lines[i]);
+        buf_addf(&b, "%d GPU%s: not measured, as study.yaml says (expect): %s\n", gpus,
+                 plural(gpus), plan_refusal(study, gpus));
+    }
+    size_t n = table->count;
+    table->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct result *r = &table->rows[i];
+        if (r->state != RESULT_DONE && plan_refusal(study, r->gpus)) {
+            result_destroy(r);
+            continue;
+        }
+        if (r->state == RESULT_DONE && plan_refusal(study, 1) && (!s->base || r->gpus < s->base))
+            s->base = r->gpus;
+        table->rows[table->count++] = *r;
+    }
+    free(s->left_out);
+    s->left_out = b.length ? buf_steal(&b) : NULL;
+    return b.failed ? mem_fail(e) : 0;
+}
+
 int sources_add_study(struct sources *s, const char *dir, struct err *e)
 {
     struct plan_args args = {.dir = dir};
@@ -74,12 +106,15 @@ int sources_add_study(struct sources *s, const char *dir, struct err *e)
         result_set_text(s->site, sizeof s->site, w.plan.site.name);
     s->gpus_per_node = w.plan.site.gpus_per_node;
     s->cpus_per_gpu = (int)w.plan.study.slurm.cpus_per_gpu;
+    s->mem_gb = plan_mem_gb(&w.plan.study);
+    result_set_text(s->billing, sizeof s->billing, w.plan.site.billing);
     if (s->into_study && access(w.plan.study.dir, W_OK))
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", w.plan.study.dir);
     else
         rc = plan_open_variants(&w.plan, &args, e) ||
-                     collect_study(&w, s->into_study, &source->results, e)
+                     collect_study(&w, s->into_study, &source->results, e) ||
+                     note_refused(s, &w.plan.study, &source->results, e)
                  ? -1
                  : 0;
     s->count += rc == 0;
@@ -126,4 +161,5 @@ void sources_destroy(struct sources *s)
         results_destroy(&s->list[i].results);
     free(s->list);
     free(s->design);
+    free(s->left_out);
 }

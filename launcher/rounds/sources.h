@@ -20,10 +20,14 @@ struct sources {
     /* Of the rounds of the first source, and what is said of them; NULL: it had none. */
     struct quality_looks looks;
     char *design;
+    char *left_out; /* lines on counts that studies expect not to run; NULL: none */
+    int base;       /* the smallest measured count, if these have the smaller ones; or 0 */
     /* Of the last study: its folder, or "" if there is none; the name of its site, or "" unless
      * that is of one cluster; and what the site has. */
     char study_dir[PATH_MAX], site[64];
     int gpus_per_node, cpus_per_gpu;
+    double mem_gb;     /* of a node; 0: unknown */
+    char billing[256]; /* what an hour of a job costs, or "" */
 };
 #define SOURCES_INIT {.rule = DECISION_RULE_INIT}
 

@@ -542,6 +542,19 @@ static void decide_damaged(struct run_status *s)
         run_status_set(s, STATE_DAMAGED, "%s", s->damage);
 }
 
+/* A failure that study.yaml expects is none. */
+static void decide_refused(struct run_status *s)
+{
+    const char *why = s->phase == RUN_BAD && !*s->damage && s->run.study
+                          ? plan_refusal(s->run.study, s->layout.gpus)
+                          : NULL;
+
+    if (!why)
+        return;
+    s->phase = RUN_GOOD;
+    snprintf(s->reason, sizeof s->reason, "as expected: %s", why);
+}
+
 /* Returns whether the state of the run may depend on a job. A done run of a plan is looked up where
  * new jobs go, since the ledger may lack its job. */
 static bool needs_job(const struct survey *v, const struct run_status *s)
@@ -600,6 +613,7 @@ static int decide_all(struct survey *v, size_t count, struct err *e)
     }
     for (size_t i = 0; rc == 0 && i < count; i++) {
         decide_damaged(&list->runs[i]);
+        decide_refused(&list->runs[i]);
         list->ndamaged += *list->runs[i].damage != 0;
     }
     return rc;

@@ -599,6 +599,21 @@ static int check_meaning(const struct study *s, const struct engine *engine, str
     return rc;
 }
 
+double plan_mem_gb(const struct study *s)
+{
+    long mib = *s->slurm.mem ? job_mem_decode(s->slurm.mem) : 0;
+
+    return mib > 0 ? (double)mib / 1024 : 0;
+}
+
+const char *plan_refusal(const struct study *s, int gpus)
+{
+    for (size_t i = 0; i < s->expect.count; i++)
+        if (atoi(s->expect.lines[i]) == gpus)
+            return strchr(s->expect.lines[i], '=') + 1;
+    return NULL;
+}
+
 static int add_runs(const struct study *study, const struct range *counts, long seeds,
                     struct plan *dst, struct err *e)
 {
@@ -609,11 +624,12 @@ static int add_runs(const struct study *study, const struct range *counts, long 
         if (check_meaning(study, engine, e))
             return -1;
         for (size_t i = 0; i < counts->count; i++)
-            if (check_shares(study, engine, study->train.global_batch, counts->values[i], e))
+            if (!plan_refusal(study, counts->values[i]) &&
+                check_shares(study, engine, study->train.global_batch, counts->values[i], e))
                 return -1;
     }
     for (size_t i = 0; i < counts->count; i++)
-        for (int seed = 1; seed <= seeds; seed++) {
+        for (int seed = 1; seed <= seeds && !plan_refusal(study, counts->values[i]); seed++) {
             struct run *run = &dst->runs[dst->count++];
             run->dtype = dtype;
             if (compute_run(study, &dst->site, counts->values[i], seed, run, e))
@@ -649,6 +665,9 @@ int plan_compute(const struct plan *p, const char *gpus, long seeds, struct plan
         if (rc && p->nvariants)
             err_prefix(e, "variant %s", p->variants[v].name);
     }
+    if (rc == 0 && dst->count == 0)
+        rc = err_set(e, ERR_USAGE, "--gpus %s: none of these runs, by %s: %s", gpus,
+                     study_place(&p->study, "expect"), plan_refusal(&p->study, counts.values[0]));
     range_destroy(&counts);
     if (rc)
         plan_free_runs(dst);

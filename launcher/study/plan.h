@@ -114,6 +114,12 @@ const char *plan_dtype(const struct study *study, const struct site *site);
  * GPU has its own batch. */
 long plan_constant_batch(const struct study *s);
 
+/* Returns the GB of memory of a node that jobs ask for, or 0 if they do not say. */
+double plan_mem_gb(const struct study *s);
+
+/* Returns why this number of GPUs is known not to run (expect), or NULL. */
+const char *plan_refusal(const struct study *s, int gpus);
+
 /* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
  * train.batch_per_gpu images. If that is 0, the GPUs share train.global_batch: with the embedded
  * engine by shares that differ by at most one image, with others by equal ones, so that

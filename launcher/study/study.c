@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
+#include "src/formula.h"
 #include "src/mem.h"
 #include "src/settings/settings.h"
 
@@ -91,6 +93,19 @@ static const char *check_shell(const char *text)
     return strcmp(name, "/bash") == 0 || strcmp(name, "/zsh") == 0 ? NULL : "must be bash or zsh";
 }
 
+static const char *check_billing(const char *text)
+{
+    static const struct formula_value names[] = {
+        {"gpus", 1}, {"cores", 1}, {"mem", 1}, {"nodes", 1}, {NULL, 0}};
+    const char *wrong = NULL;
+
+    if (*text && !isfinite(formula_compute(text, names, &wrong)) && !wrong)
+        wrong = "it divides by zero";
+    return wrong ? "must be a formula of gpus, cores, mem and nodes, such as "
+                   "max(gpus, cores/8, mem/64)"
+                 : NULL;
+}
+
 static const char *check_host_suffix(const char *text)
 {
     static const char allowed[] =
@@ -161,6 +176,9 @@ const struct setting site_keys[] = {
     SETTING_ROW("mem", TEXT, AT(slurm.mem), "", .blank = true, .help = "as slurm.mem"),
     SETTING_ROW("interface", WORD, AT(slurm.interface), "auto", .words = interfaces,
                 .help = "as slurm.interface; auto: the library where it fits the cluster's Slurm"),
+    SETTING_ROW("billing", TEXT, AT(billing), "", .check = check_billing,
+                .help = "what an hour of a job costs, of gpus, cores, mem (GB), nodes, such as "
+                        "max(gpus, cores/8, mem/64); for 'report --proposal'"),
     SETTING_ROW("options", LINES, AT(slurm.options), "",
                 .help = "further words of sbatch, one an item, such as --hint=nomultithread"),
     {0},

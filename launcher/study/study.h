@@ -139,6 +139,7 @@ struct site {
     char *shell;       /* the shell that runs submit_file.sh */
     const char *gpu_request; /* by the word of enum job_gpus */
     char *gpu_type;    /* such as v100, or "" */
+    char *billing;     /* the formula of what an hour of a job costs, or "" */
     char *host_suffix; /* appended to each host's name in the cluster spec */
     struct setting_lines setup; /* lines of shell, such as "module load" */
     struct setting_lines env;   /* lines NAME=VALUE */

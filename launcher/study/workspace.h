@@ -167,9 +167,9 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
  * path is too long. */
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
-/* Appends the starts of an attempt's job, as submit_file.sh has written them. The last one ended with
- * the marker DONE if it has not said when; an unknown end is NaN. Returns 0, or -1 if memory ran
- * out. */
+/* Appends the starts of an attempt's job, as submit_file.sh has written them. The last one ended
+ * with the marker DONE if it has not said when; an unknown end is NaN. Returns 0, or -1 if memory
+ * ran out. */
 int run_dir_starts(const char *attempt_dir, struct clock_span **dst, size_t *n, size_t *capacity,
                    struct err *e);
 

@@ -166,12 +166,16 @@ static int set_lines(const struct yaml_reader *r, const struct setting *key,
 }
 
 /* Returns whether text is the name of a variable or marker. */
-static bool is_name(const char *text)
+static const char *check_name(const struct setting *key, const char *text)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
 
-    return *text && strspn(text, letters) == strlen(text) && !(*text >= '0' && *text <= '9');
+    if (key->check)
+        return key->check(text);
+    return *text && strspn(text, letters) == strlen(text) && !(*text >= '0' && *text <= '9')
+               ? NULL
+               : "is not the name of a variable";
 }
 
 /* Appends the line "NAME=VALUE", or replaces that of the same name. */
@@ -205,9 +209,9 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
 
         if (!value)
             return -1;
-        if (!is_name(name))
-            return document_refuse(node->keys[i], e,
-                                   "%s: '%s' is not the name of a variable", key->path, name);
+        const char *why = check_name(key, name);
+        if (why)
+            return document_refuse(node->keys[i], e, "%s: '%s' %s", key->path, name, why);
         if (set_pair(list_of(r, key), name, value, e))
             return -1;
     }
@@ -468,8 +472,8 @@ static const struct setting *find_pairs(const struct setting *keys, const char *
     char mapping[SETTING_PATH_SIZE];
 
     snprintf(mapping, sizeof mapping, "%.*s", dot ? (int)(dot - path) : 0, path);
-    const struct setting *key = dot && is_name(dot + 1) ? setting_find(keys, mapping) : NULL;
-    return key && key->type == SETTING_PAIRS ? key : NULL;
+    const struct setting *key = dot ? setting_find(keys, mapping) : NULL;
+    return key && key->type == SETTING_PAIRS && !check_name(key, dot + 1) ? key : NULL;
 }
 
 /* Sets a list or mapping from YAML on one line. */

@@ -40,6 +40,14 @@ static const char *check_study_name(const char *text)
     return NULL;
 }
 
+static const char *check_count(const char *text)
+{
+    return strspn(text, "0123456789") == strlen(text) && atoi(text) > 0 &&
+                   atoi(text) <= SETTINGS_GPUS_MAX
+               ? NULL
+               : "is not a number of GPUs";
+}
+
 static const char *check_gpus(const char *text)
 {
     struct err e;

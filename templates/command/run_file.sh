@@ -32,6 +32,12 @@ tensorflow)
     export TF_CONFIG TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-1}"
     ;;
 pytorch) export TORCHELASTIC_RUN_ID=$UNETCTL_START ;; # by which Lightning starts no ranks itself
+mpi | command) # an application for computing time shows where the threads ran
+    if [ "$UNETCTL_SEED" = 1 ] && [ -z "${OMP_DISPLAY_AFFINITY+set}" ]; then
+        export OMP_DISPLAY_AFFINITY=TRUE
+        export OMP_AFFINITY_FORMAT='OpenMP affinity: %H, process %P, thread %n on CPUs %A'
+    fi
+    ;;
 jax) export JAX_COORDINATOR_ADDRESS=$MASTER_ADDR:$MASTER_PORT ;;
 torchrun) # the first rank of a node starts all of them; the others wait until they have ended
     ended=$UNETCTL_ATTEMPT_DIR/.ended-$GROUP_RANK-${UNETCTL_START##*-}

@@ -383,7 +383,8 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
 }
 
 /* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
- * rates, then the most lines. Of equals the caller takes the last, as a log ends with its totals. */
+ * rates, then the most lines. Of equals the caller takes the last, as a log ends with its
+ * totals. */
 static size_t value_kind(const struct kind *k)
 {
     bool counted = false, rate = false;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/report/report_internal.h"
+#include "src/formula.h"
 #include "t/tap.h"
 
 static struct series_point points[2];
@@ -52,7 +54,7 @@ static void check_decoding(void)
     ok(proposal_request_decode(longest, &q, &e) == -1, "a name that does not fit is refused");
 }
 
-/* Returns the requests as Markdown without the blanks beside |, in a static buffer. */
+/* Returns the requests, or what a centre asks, as Markdown in a static buffer. */
 static const char *fill(const struct proposal_facts *facts)
 {
     static char text[4000];
@@ -60,7 +62,10 @@ static const char *fill(const struct proposal_facts *facts)
     struct doc d;
 
     doc_init(&d);
-    proposal_request_fill(&t, &rs, facts);
+    if (facts->centre)
+        centre_fill(&t, &rs, facts);
+    else
+        proposal_request_fill(&t, &rs, facts);
     doc_table(&d, TO_MARKDOWN, &t);
     char *written = doc_encode(&d, markdown_write);
     snprintf(text, sizeof text, "%s", written ? written : "");
@@ -106,10 +111,83 @@ static void check_table(void)
         "without a request there is a form");
 }
 
+static void check_formulas(void)
+{
+    static const struct formula_value values[] = {
+        {"gpus", 4}, {"cores", 96}, {"mem", NAN}, {"nodes", 2}, {NULL, 0}};
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"gpus", 4}, {"max(gpus, cores/8)", 12}, {"max(gpus,cores/8,nodes) / 2", 6},
+                {"2 + 3*4 - 6/ 2", 11}, {"(2+3) * min(4, 1.5)", 7.5}, {"max(1, mem, 2)", NAN},
+                {"min(max(1, 2), 3) - 5 - 1", -4}};
+    static const char *const wrong[] = {
+        "", "gpu", "max", "max(", "max(gpus", "max(gpus,)", "2 3", "(2", "2)", "2 +", "* 2", "1e",
+        "((((((((((((((((((2))))))))))))))))))", "mem)", "max(mem, 2", "gpus;"};
+    const char *why;
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        double v = formula_compute(good[i].text, values, &why);
+        ok(!why && (v == good[i].value || (isnan(v) && isnan(good[i].value))), "'%s' is %g",
+           good[i].text, good[i].value);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ok(isnan(formula_compute(wrong[i], values, &why)) && why, "'%s' is refused", wrong[i]);
+}
+
+/* What centres ask: numbers of the requests in their units, or blanks and what is missing. */
+static void check_centres(void)
+{
+    static const char *const names[] = {"csc", "gcs", "idris", "nersc", "eurohpc", "archer2", "nhr",
+                                        "incite"};
+    static struct result row = {.device = "NVIDIA A100-SXM4-80GB", .stage_bytes = 2e9};
+    struct proposal_request q[2] = {{"all", 4, 10, 2}, {"short", 1, 5, 1}};
+    struct proposal_facts facts = {.gpus_per_node = 2, .cpus_per_gpu = 24, .requests = q,
+                                   .nrequests = 2, .billing = "max(gpus, cores/8, mem/64) / 2"};
+    struct err e;
+
+    as.series.rows = &row;
+    as.series.nrows = 1;
+    points[0].speedup[QUANTITY_STEADY_EPOCH] = (struct ratio){.value = 1};
+    points[1].speedup[QUANTITY_STEADY_EPOCH] = (struct ratio){.value = 3.2};
+    points[1].q[QUANTITY_GPU_BUSY].median = 0.93;
+    points[0].q[QUANTITY_GPU_BUSY].median = NAN;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        facts.centre = names[i];
+        ok(centre_check(names[i], &e) == 0 && strstr(fill(&facts), "asked for"), "%s is known",
+           names[i]);
+    }
+    ok(centre_check("cscs", &e) == -1 && e.code == ERR_USAGE && strstr(e.text, "known: csc, gcs, "),
+       "another is refused with the list");
+    facts.centre = "csc";
+    const char *text = fill(&facts);
+    has(text, "| 1 GPU (1 node), 4 (2 nodes) |", "counts");
+    has(text, "| 1 GPU: 3600 s, 4: 1000 s |", "wall time");
+    has(text, "| for each doubling 1.79 times (1 to 4 GPUs); efficiency of 4 GPUs 0.80 "
+              "(0.75..0.85), measured |", "times per doubling");
+    has(text, "| 4 GPUs: 93 % |", "GPU use, where it is known");
+    has(text, "| \\_\\_\\_\\_: no run printed it |", "a blank says what is missing");
+    facts.centre = "gcs";
+    text = fill(&facts);
+    has(text, "| 45.00 node-h; billed \\_\\_\\_\\_: slurm.mem, ", "node-h, and a bill that lacks memory");
+    facts.mem_gb = 256;
+    has(fill(&facts), "| 45.00 node-h; billed 130 h |", "and with it");
+    facts.centre = "idris";
+    has(fill(&facts), "| 170 normalised GPU-h |", "an hour of an A100 is two");
+    memset(row.device, 0, sizeof row.device);
+    has(fill(&facts), "| \\_\\_\\_\\_: the weight of these GPUs |", "of unknown GPUs it is a blank");
+    facts.centre = "nersc";
+    has(fill(&facts), "| 2 nodes |", "the largest job");
+    facts = (struct proposal_facts){.centre = "nersc"};
+    has(fill(&facts), "--request 'NAME: GPUS x RUNS x HOURS' says", "without a request, what to type");
+}
+
 int main(void)
 {
     set_up();
+    check_formulas();
     check_decoding();
     check_table();
+    check_centres();
     return done_testing();
 }
