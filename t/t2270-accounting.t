@@ -97,6 +97,25 @@ exits 0 "runs that have their nodes for themselves" \
 exits 0 "a run that has not" unetctl submit -C joules --gpus 1 --wait --timeout 100
 are_accounted() { [ "$(login sacct -a -X -n -o JobName%30,State | grep -c 'joules-.* COMPLETED')" = 3 ]; }
 ok "accounting has them" wait_until 30 are_accounted
+# What an account has used of a grant, and how long the rest lasts.
+grant=(plan -C joules --set slurm.account=sandbox --request 1 --until "$(date -d '+90 days' +%F)")
+used() { # GPU-hours of the account, as sacct shows its jobs
+    login sacct -a -X -n -P -A sandbox -o ElapsedRaw,AllocTRES | python3 -c '
+import re, sys
+jobs = [(int(s), re.search("gres/gpu=(\\d+)", t)) for s, t in (l.split("|") for l in sys.stdin)]
+print("%.4g" % (sum(s * int(g[1]) for s, g in jobs if g) / 3600))'
+}
+exits 0 "a grant" unetctl "${grant[@]}"
+like "$OUT" "^From .* jobs of account sandbox used $(used) of 1 GPU-hours .[0-9]+ %., .*; 3 completed" \
+    "what is used is what sacct shows"
+like "$OUT" '^1 GPU-hours: [0-9]+ whole runs on 3 GPUs, ' "and what the hours give"
+like "$OUT" 'At the pace of the last 30 days, [0-9.e-]+ a day, [0-9.]+ of them will be left then' "the pace"
+exits 0 "an account without jobs" unetctl "${grant[@]}" --set slurm.account=root
+like "$OUT" ' 0 jobs of account root used 0 of 1 GPU-hours' "has used nothing"
+exits 3 "no account" unetctl plan -C joules --request 1 --until 2027-01-01
+like "$ERR" 'whose hours\? set slurm.account in ' "is asked for"
+exits 2 "no day" unetctl plan -C joules --request 1
+exits 2 "a day of another form" unetctl plan -C joules --request 1 --until 1.1.2027
 # What the plugins of acct_gather_energy, which need a counter of the machine, leave there.
 sql "update sandbox_step_table set consumed_energy = if(id_step = 0, 40000, 50000)"
 for interface in "${interfaces[@]}"; do

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/rounds/rounds.h"
+#include "launcher/rounds/sources.h"
+#include "launcher/scheduler/scheduler.h"
 #include "launcher/status/watch.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
@@ -21,7 +24,8 @@
 static struct {
     struct plan_args args;
     bool as_json, test_only, until_decided;
-    double max_gpu_hours;
+    double max_gpu_hours, request;
+    const char *until, *since;
 } given;
 
 static const struct cli_option options[] = {
@@ -34,6 +38,13 @@ static const struct cli_option options[] = {
     {"until-decided", 0, CLI_FLAG, NULL,
      "show the first round of 'submit --until-decided', and what all rounds are expected to cost",
      &given.until_decided, 0, 0},
+    {"request", 0, CLI_DOUBLE, "HOURS",
+     "say what so many GPU-hours give, and what the account has used of them", &given.request, 0,
+     1e12},
+    {"until", 0, CLI_STRING, "DATE", "--request: the account has them until this day (YYYY-MM-DD)",
+     &given.until, 0, 0},
+    {"since", 0, CLI_STRING, "DATE", "--request: and since this day (default: a year before)",
+     &given.since, 0, 0},
     WORKSPACE_OPTION_ONE_ALLOCATION(given.args),
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &given.as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(given.args),
@@ -401,6 +412,127 @@ static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err 
     return rc || design_expect(&d, &f->cost, e) ? -1 : rounds_plan(&f->rounds, &f->plan, e);
 }
 
+/* ---- a grant ---- */
+
+static int decode_day(const char *option, const char *text, time_t *dst, struct err *e)
+{
+    struct tm tm = {.tm_isdst = -1};
+    const char *end = strptime(text, "%Y-%m-%d", &tm);
+
+    *dst = end && !*end ? mktime(&tm) : -1;
+    return *dst >= 0 ? 0
+                     : err_set(e, ERR_USAGE, "plan: --%s %s: must be a day, such as 2027-03-31",
+                               option, text);
+}
+
+static const char *format_day(time_t day, char dst[32])
+{
+    struct tm tm;
+
+    if (!localtime_r(&day, &tm) || !strftime(dst, 32, "%Y-%m-%d", &tm))
+        strcpy(dst, "?");
+    return dst;
+}
+
+/* Prints what the GPU-hours give on the number of GPUs that the report chooses, or on each that has
+ * whole runs. */
+static int print_gain(const struct workspace *w, struct err *e)
+{
+    struct sources in = SOURCES_INIT;
+    struct analysis_options o = ANALYSIS_OPTIONS_INIT;
+    struct analysis a;
+    int rc = sources_add_study(&in, w->plan.study.dir, e);
+
+    o.rule = in.rule;
+    o.facts.unit = in.unit;
+    o.facts.mode = in.mode;
+    o.facts.base = in.base;
+    if (rc == 0)
+        rc = analysis_create(&a, in.list, in.count, &o, e);
+    for (size_t i = 0; rc == 0 && i < a.nseries; i++) {
+        const struct decision *d = &a.series[i].decision;
+        const struct series *s = &a.series[i].series;
+        for (size_t k = 0; k < s->npoints; k++) {
+            const struct series_point *p = &s->points[k];
+            if (p->gpu_hours > 0 && (!d->decided || p == d->use))
+                printf("%g GPU-hours: %.0f whole runs on %d GPU%s, %.3g GPU-hours each%s\n",
+                       given.request, floor(given.request / p->gpu_hours), p->gpus,
+                       plural(p->gpus), p->gpu_hours,
+                       d->decided ? ", the number that the report chooses" : ", undecided");
+        }
+    }
+    if (rc == 0)
+        analysis_destroy(&a);
+    sources_destroy(&in);
+    return rc;
+}
+
+/* Prints what is used and left, and when it will be used up at the pace of the last days. */
+static void print_pace(const char *account, const struct scheduler_usage *u, time_t since,
+                       time_t until)
+{
+    time_t now = time(NULL);
+    double left = given.request - u->gpu_hours, days = difftime(now, since) / 86400;
+    char first[32], today[32], last[32], end[32];
+
+    format_day(since, first);
+    format_day(now, today);
+    format_day(until, last);
+    days = days < SCHEDULER_RECENT_DAYS ? days : SCHEDULER_RECENT_DAYS;
+    printf("From %s to %s %zu job%s of account %s used %.4g of %g GPU-hours (%.0f %%), as far as "
+           "Slurm shows them; %zu completed.\n", first, today, u->jobs, plural((long)u->jobs),
+           account, u->gpu_hours, given.request, 100 * u->gpu_hours / given.request, u->completed);
+    if (u->jobs && !(u->gpu_hours > 0)) {
+        printf("Slurm counts no GPUs of these jobs, so this may be wrong: they had none, or "
+               "AccountingStorageTRES in slurm.conf lacks gres/gpu.\n");
+        return;
+    }
+    double pace = days > 0 ? u->recent_gpu_hours / days : 0;
+    double rest = difftime(until, now) / 86400;
+    if (left <= 0) {
+        printf("Nothing is left.\n");
+    } else if (rest <= 0) {
+        printf("%.4g GPU-hours were left on %s.\n", left, last);
+    } else if (!(pace > 0)) {
+        printf("%.4g GPU-hours are left until %s: %.3g a day; none were used in the last %.0f "
+               "days.\n", left, last, left / rest, days);
+    } else {
+        format_day(now + (time_t)(left / pace * 86400), end);
+        printf("%.4g GPU-hours are left until %s: %.3g a day. At the pace of the last %.0f days, "
+               "%.3g a day, ", left, last, left / rest, days, pace);
+        if (left / pace < rest)
+            printf("they end on %s.\n", end);
+        else
+            printf("%.4g of them will be left then.\n", left - pace * rest);
+    }
+}
+
+/* Prints what a grant gives, and the use of it so far. */
+static int print_grant(struct workspace *w, struct err *e)
+{
+    const char *account = w->plan.options.account;
+    struct scheduler_usage usage;
+    struct scheduler *scheduler;
+    time_t until, since;
+
+    if (!given.until || decode_day("until", given.until, &until, e))
+        return given.until ? -1 : err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such "
+                                          "as 2027-03-31");
+    since = until - 365 * 86400;
+    if (given.since && decode_day("since", given.since, &since, e))
+        return -1;
+    if (print_gain(w, e))
+        log_warn("%s", e->text); /* nothing has run yet */
+    if (!account || !*account)
+        return err_set(e, ERR_CONFIG, "plan: --request: whose hours? set slurm.account in %s",
+                       w->plan.study.file);
+    scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    if (!scheduler || scheduler_account_usage(scheduler, account, since, &usage, e))
+        return -1;
+    print_pace(account, &usage, since, until);
+    return 0;
+}
+
 static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     int rc;
@@ -444,7 +576,10 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     if (workspace_open_jobs(&w, &given.args, nrest, rest, e))
         return -1;
     given.until_decided |= w.plan.study.design.max_gpu_hours > 0;
-    rc = plan_study(&w, &f, e);
+    rc = given.request > 0 ? print_grant(&w, e)
+         : given.until || given.since
+             ? err_set(e, ERR_USAGE, "plan: --until and --since need --request HOURS")
+             : plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);
     plan_free_runs(&f.plan);
@@ -465,6 +600,9 @@ const struct cli_command cmd_plan = {
         "images than ranks, no time limit, or one that is too short. --test-only asks the\n"
         "scheduler about each run on its own, with the present queue; a run that could never\n"
         "start, such as in a partition that does not exist, is refused (exit 4).\n"
+        "--request HOURS --until DATE prints instead what so many GPU-hours give on the number of\n"
+        "GPUs that the report chooses, and by sacct what the study's account has used, what is\n"
+        "left, and when it ends at the pace of the last 30 days, as a final report asks for.\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
     .run = cmd_plan_run,

@@ -186,6 +186,15 @@ void scheduler_close(struct scheduler *s)
         s->ops->close(s);
 }
 
+int scheduler_account_usage(struct scheduler *s, const char *account, time_t since,
+                            struct scheduler_usage *dst, struct err *e)
+{
+    *dst = (struct scheduler_usage){0};
+    return s->ops->usage ? s->ops->usage(s, account, since, dst, e)
+                         : err_set(e, ERR_SCHED, "only Slurm's accounting knows what an account has "
+                                   "used (--scheduler slurm)");
+}
+
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e)
 {

@@ -172,6 +172,14 @@ struct scheduler_found {
 };
 
 /* All but name and submit may be NULL: nothing is found or refused then. */
+/* What the jobs of an account took since a date, of those that Slurm shows this user. */
+struct scheduler_usage {
+    size_t jobs, completed;
+    double gpu_hours, core_hours;
+    double recent_gpu_hours; /* of the last SCHEDULER_RECENT_DAYS */
+};
+#define SCHEDULER_RECENT_DAYS 30
+
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -186,6 +194,8 @@ struct scheduler_ops {
                 struct scheduler_found *dst, struct err *e);
     int (*cancel)(struct scheduler *s, const struct scheduler_ids *ids, struct err *e);
     int (*release)(struct scheduler *s, const char *id, struct err *e);
+    int (*usage)(struct scheduler *s, const char *account, time_t since,
+                 struct scheduler_usage *dst, struct err *e);
     void (*close)(struct scheduler *s);
 };
 
@@ -243,6 +253,11 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
  * find nothing. Returns 0, or -1 and nothing to free. */
 int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
                    struct scheduler_found *dst, struct err *e);
+
+/* Adds up what an account has used, by Slurm's accounting. Returns 0, or -1 with ERR_SCHED: there is
+ * none. */
+int scheduler_account_usage(struct scheduler *s, const char *account, time_t since,
+                            struct scheduler_usage *dst, struct err *e);
 
 /* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);

@@ -652,6 +652,45 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
     withdraw_jobs(s, results, n);
 }
 
+/* Adds a job that sacct shows: START, ELAPSED seconds, "cpu=4,gres/gpu=2,node=1", STATE. */
+static void add_usage(char *f[COMMAND_FIELDS_MAX], time_t now, struct scheduler_usage *dst)
+{
+    const char *gpus = strstr(f[2], "gres/gpu="), *cores = strstr(f[2], "cpu=");
+    double hours = atof(f[1]) / 3600, days = SCHEDULER_RECENT_DAYS;
+    struct tm tm = {.tm_isdst = -1};
+    double gpu_hours = gpus ? hours * atof(gpus + strlen("gres/gpu=")) : 0;
+
+    if (!(hours > 0) || !strptime(f[0], "%Y-%m-%dT%H:%M:%S", &tm))
+        return;
+    double age = difftime(now, mktime(&tm)) / 3600; /* of its start, in hours */
+    double recent = (age < 24 * days ? age : 24 * days) - (age - hours);
+    dst->jobs++;
+    dst->completed += strcmp(f[3], "COMPLETED") == 0;
+    dst->gpu_hours += gpu_hours;
+    dst->core_hours += cores ? hours * atof(cores + strlen("cpu=")) : 0;
+    if (recent > 0)
+        dst->recent_gpu_hours += recent < hours ? gpu_hours * recent / hours : gpu_hours;
+}
+
+static int slurm_usage(struct scheduler *s, const char *account, time_t since,
+                       struct scheduler_usage *dst, struct err *e)
+{
+    const struct slurm *slurm = s->priv;
+    char from[32] = "", *f[COMMAND_FIELDS_MAX];
+    struct child_end c;
+    struct tm tm;
+
+    if (localtime_r(&since, &tm))
+        strftime(from, sizeof from, "%Y-%m-%dT%H:%M:%S", &tm);
+    const char *const argv[] = {"sacct", "-a", "-X", "-T", "-n", "-P", "-A", account, "-S", from,
+                                "-E", "now", "-o", "Start,ElapsedRaw,AllocTRES,State", NULL};
+    int rc = command_query(slurm->place, argv, &c, e);
+    for (char *text = rc ? NULL : c.out.data; text && command_fields(&text, f, 4);)
+        add_usage(f, time(NULL), dst);
+    child_destroy(&c);
+    return rc;
+}
+
 static void slurm_close(struct scheduler *s)
 {
     struct slurm *slurm = s->priv;
@@ -670,7 +709,8 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
                                              .cancel = slurm_cancel,
                                              .close = slurm_close,
                                              .find = slurm_find,
-                                             .release = slurm_release};
+                                             .release = slurm_release,
+                                             .usage = slurm_usage};
     struct slurm *slurm = mem_zero(1, sizeof *slurm, e);
 
     if (!slurm)
