@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Formulas that a user writes: numbers, names, + - * /, parentheses, max(...) and min(...). */
+/* Formulas that a user writes: a term, or the largest of several, max(gpus, cores/8, mem/64). A term is
+ * a number or a name, multiplied and divided by numbers. */
 #ifndef UNETCTL_SRC_FORMULA_H
 #define UNETCTL_SRC_FORMULA_H
+
+#include <stdbool.h>
 
 struct formula_value {
     const char *name; /* of letters; NULL ends the list */
     double value;
 };
 
-/* Returns the value, NaN if that of a name which the formula has is NaN. *wrong becomes NULL, or says
- * what is wrong with the formula. */
-double formula_compute(const char *text, const struct formula_value *values, const char **wrong);
+/* Computes it: NaN if the value of a name that it has is NaN. Returns false if it is no formula. */
+bool formula_compute(const char *text, const struct formula_value *values, double *dst);
 
 #endif

@@ -202,7 +202,7 @@ like "$ERR" "unknown centre; did you mean 'csc'\? .known: csc, gcs, idris" "with
 exits 2 "a centre without a proposal is refused" unetctl report -C s --for csc
 sed -i 's/^billing.*/billing: max(gpus/' site.yaml
 exits 3 "a formula that does not parse is refused" unetctl report -C s --proposal q --for gcs
-like "$ERR" 'site.yaml:[0-9]+: billing.* must be a formula of gpus, cores, mem and nodes' "in one line"
+like "$ERR" 'site.yaml:[0-9]+: billing.* must be a number for gpus, cores, mem or nodes' "in one line"
 
 # A count that is known not to run.
 mv s/runs/unet-g01-* .

@@ -135,7 +135,10 @@ void request_compute(const struct report_series *rs, const struct proposal_facts
     const struct formula_value job[] = {{"gpus", q->gpus}, {"cores", cores},
                                         {"mem", nodes * known(facts->mem_gb)}, {"nodes", nodes},
                                         {NULL, 0}};
-    const char *wrong;
+    double billed = NAN;
+
+    if (facts->billing)
+        formula_compute(facts->billing, job, &billed);
     const double v[REQUEST_COLUMNS] = {
         [REQUEST_GPUS] = q->gpus,
         [REQUEST_NODES] = nodes,
@@ -144,7 +147,7 @@ void request_compute(const struct report_series *rs, const struct proposal_facts
         [REQUEST_GPU_H] = q->gpus * all,
         [REQUEST_NODE_H] = nodes * all,
         [REQUEST_CORE_H] = cores * all,
-        [REQUEST_BILLED] = facts->billing ? all * formula_compute(facts->billing, job, &wrong) : NAN,
+        [REQUEST_BILLED] = all * billed,
         [REQUEST_FLOP] = p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
         [REQUEST_STORAGE] = known(facts->run_bytes) * (double)q->runs / 1e9};
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,13 +96,12 @@ static const char *check_billing(const char *text)
 {
     static const struct formula_value names[] = {
         {"gpus", 1}, {"cores", 1}, {"mem", 1}, {"nodes", 1}, {NULL, 0}};
-    const char *wrong = NULL;
+    double value;
 
-    if (*text && !isfinite(formula_compute(text, names, &wrong)) && !wrong)
-        wrong = "it divides by zero";
-    return wrong ? "must be a formula of gpus, cores, mem and nodes, such as "
-                   "max(gpus, cores/8, mem/64)"
-                 : NULL;
+    return !*text || formula_compute(text, names, &value)
+               ? NULL
+               : "must be a number for gpus, cores, mem or nodes, such as gpus*2, or the largest of "
+                 "several: max(gpus, cores/8, mem/64)";
 }
 
 static const char *check_host_suffix(const char *text)
