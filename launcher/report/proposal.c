@@ -16,7 +16,7 @@
 #include "launcher/report/report_internal.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
-#include "src/formula.h"
+#include "src/format/formula.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"

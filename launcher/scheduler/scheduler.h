@@ -254,8 +254,8 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
 int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
                    struct scheduler_found *dst, struct err *e);
 
-/* Adds up what an account has used, by Slurm's accounting. Returns 0, or -1 with ERR_SCHED: there is
- * none. */
+/* Adds up what an account has used, by Slurm's accounting. Returns 0, or -1 with ERR_SCHED: there
+ * is none. */
 int scheduler_account_usage(struct scheduler *s, const char *account, time_t since,
                             struct scheduler_usage *dst, struct err *e);
 

@@ -17,7 +17,7 @@
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
-#include "src/formula.h"
+#include "src/format/formula.h"
 #include "src/mem.h"
 #include "src/settings/settings.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "launcher/report/report_internal.h"
-#include "src/formula.h"
+#include "src/format/formula.h"
 #include "t/tap.h"
 
 static struct series_point points[2];

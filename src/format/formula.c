@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/formula.h"
+#include "src/format/formula.h"
 
 #include <ctype.h>
 #include <math.h>
