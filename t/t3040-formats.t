@@ -223,7 +223,7 @@ EOP
         "images and masks as they are stored" "$turn"
     remarks alpha '10 images, such as .*alpha is dropped' "alpha that holds the mask" 'alpha is dr'
     remarks band '10 images, such as .*a band beside grey or RGB' "a fourth band" 'a band beside'
-    remarks narrow 'only values from [0-9]+ to [0-9]{4} of 0 to 65535.*data.scale=percentile' \
+    remarks narrow 'only values from [0-9]+ to [0-9]{4} of 0 to 65535.*data.scale=auto' \
         "12 bits of 16" 'less than a tenth'
     remarks float '10 images.*values outside 0..1' "floats" 'values outside 0..1'
     remarks white '10 masks, such as masks/0.tif: white is zero' "masks whose white is zero" 'white is'
@@ -272,10 +272,10 @@ for i in range(10):
 EOP
     unet-train data split --data r/eight --out r/eight.json 2>"$ERR"
     ok "low contrast is split" unet-train data split --data r/low --out r/low.json
-    like "$ERR" 'only values from 100 to 16[0-9] of 0 to 65535, .*data.scale=percentile' \
+    like "$ERR" 'only values from 100 to 16[0-9] of 0 to 65535, .*data.scale=auto' \
         "and what to set is recommended"
     good=$(oriented eight)
-    for scale in range percentile zscore; do
+    for scale in range percentile zscore auto; do
         got=$(oriented low --set data.scale=$scale)
         ok "data.scale=$scale: IoU $got, of the 8-bit images $good" \
             awk "BEGIN { exit !($got > 0.9 && $good > 0.9) }"
@@ -295,10 +295,59 @@ EOP
         ok "a preview" unet-train data preview --data r/low --size 24x32 --out "r/look-$scale" \
             --set data.scale=$scale
     done
+    exits 0 "the levels are the set's own 1 and 99 %" python3 - <<'EOP'
+import glob, json, struct, zlib
+values = []
+for f in glob.glob("r/low/images/*.png"):
+    data = open(f, "rb").read()
+    n, = struct.unpack(">I", data[33:37])
+    rows = zlib.decompress(data[41:41 + n])
+    for y in range(24):
+        values += struct.unpack(">32H", rows[65 * y + 1:65 * y + 65])
+values.sort()
+want = [values[int(len(values) * q)] for q in (0.01, 0.99)]
+split = json.load(open("r/low.json"))
+assert all(abs(a - b) <= 1 for a, b in zip(split["image_levels"], want)), (split["image_levels"], want)
+model = json.load(open("r/run-low/checkpoint/model.json"))
+assert model["image_levels"] == split["image_levels"], model
+assert split["image_bits"] == model["image_bits"] == 9, model
+onnx = open("r/low.onnx", "rb").read()
+assert b"image_levels" in onnx and b"%d %d" % tuple(split["image_levels"]) in onnx
+EOP
+    other='10 of 10 images hold values of 8 bits, and those of the training values of 9'
+    unet-train predict -c r/run-low --threads 1 --out r/p8 r/eight/images 2>"$ERR"
+    like "$ERR" "$other.*data.scale=auto" "8 bits where training had more are named"
+    unet-train eval -c r/run-low --data r/eight --threads 1 >"$OUT" 2>"$ERR"
+    like "$ERR" "$other" "by eval, too"
+    unet-train predict -c r/run-eight --threads 1 --out r/p16 r/low/images r/eight/images 2>"$ERR"
+    like "$ERR" '10 of 20 images hold values of 9 bits, .*of 8 bits' "with the count"
+    unet-train predict -c r/run-eight --threads 1 --out r/p88 r/eight/images 2>"$ERR"
+    unlike "$ERR" 'hold values of' "and equal bits are not"
+    mkdir -p r/mixed/images r/mixed/masks
+    for i in 0 1 2 3; do
+        cp "r/eight/images/$i.png" "r/mixed/images/$i.png" && cp "r/eight/masks/$i.png" r/mixed/masks
+        cp "r/low/images/$i.png" "r/mixed/images/1$i.png"
+        cp "r/eight/masks/$i.png" "r/mixed/masks/1$i.png"
+    done
+    rm r/mixed/images/3.png r/mixed/masks/3.png
+    ok "8 and 9 of 16 bits are split" unet-train data split --data r/mixed --out r/mixed.json
+    like "$ERR" '3 images have 8 bits, such as images/0.png, and 4 have more, such as images/10.png' \
+        "and named with their counts"
+    python3 - <<'EOP'
+import json
+s = json.load(open("r/low.json"))
+del s["image_bits"], s["image_levels"]
+json.dump(s, open("r/old.json", "w"))
+EOP
+    exits 7 "auto by a split of an earlier version" unet-train train --size 24x32 --data r/low \
+        --set data.split=r/old.json --set data.scale=auto --set model.depth=2 --epochs 1 --out r/old
+    like "$ERR" 'r/old.json: an earlier version made this split.*make a new one' "is refused"
     got=$(oriented low --set data.scale=range --set data.cache=r/cache)
     ok "a cache of the scaled images: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
     oriented low --set data.scale=percentile --set data.cache=r/cache >"$OUT"
     is "$(find r/cache -name '*.cache' | wc -l)" 2 "another scale has a cache of its own"
+    got=$(oriented float --set data.scale=auto)
+    ok "auto of floats from -300 to 2250: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
     got=$(oriented float --set data.scale=zscore)
     ok "floats from 100 to 1700: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
     exits 7 "floats outside 0..1 in full range" unet-train train --size 24x32 --data r/float \

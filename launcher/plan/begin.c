@@ -108,6 +108,10 @@ static void warn_about(const struct data_look *look, const char *dir)
         log_warn(
             "%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
             dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
+    if (look->image_spread > 0)
+        log_warn("%s: the means of the images differ by %.1f deviations of the values within an image: "
+                 "scaling each image by itself may learn more (-s data.scale=percentile)", dir,
+                 look->image_spread);
     if (look->images && look->images < 10)
         log_warn("%s: there are only %zu image%s%s", dir, look->images, plural(look->images),
                  look->train ? "" : ", of which a fifth is used for validation");
@@ -669,6 +673,8 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     warn_about(&look, data);
     for (size_t i = 3; i < n; i++) /* what users change first */
         settings[i].value = setting_find(settings_of_study, settings[i].path)->preset;
+    if (!look.classes)
+        settings[n++] = (struct yaml_setting){"data.scale", "auto", ""};
     n += take_user(user, texts, true, settings + n);
     derive_name(b->folder, derived);
     settings[n++] = (struct yaml_setting){"name", b->name ? b->name : derived, "--name"};

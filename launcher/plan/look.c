@@ -422,6 +422,8 @@ static int ask_stats(const struct data_place *place, bool with_sample, struct da
     if (!dst->images) /* the images have masks */
         dst->masks = dst->images = (size_t)jsonio_integer(root, "pairs");
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
+    if (json_is_true(json_object_get(root, "scale_each")))
+        dst->image_spread = json_number_value(json_object_get(root, "image_spread"));
     decode_shapes(json_object_get(root, "shapes"), dst);
     add_masks(json_object_get(root, "masks"), dst);
     json_decref(root);

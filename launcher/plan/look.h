@@ -69,6 +69,9 @@ struct data_look {
     int channels;                /* the largest number that an image has */
     /* numbers of images with 1 or 2 channels, with more channels, and with 16 bits */
     size_t grey, colour, deep;
+    /* the range of the images' means over the deviation within them; 0 if scaling each image by
+     * itself is not advised */
+    double image_spread;
 };
 
 /* A data folder, and the folders in it that the settings data.images and data.masks choose, or

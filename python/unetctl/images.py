@@ -25,9 +25,13 @@ def read_picture(path, mode, orientation):
     return samples, 65535 if deep else 255
 
 
-def scale_image(samples, largest, how):
-    """data.scale of samples [H, W, C], as trainer/data/image/pixels.h defines it."""
-    if how == "full":
+def scale_image(samples, largest, how, levels=None):
+    """data.scale of samples [H, W, C], as trainer/data/image/pixels.h defines it. levels:
+    split.json's image_levels."""
+    if how == "auto" and levels and largest > 255:
+        values = (samples.astype(np.float64) - levels[0]) / (levels[1] - levels[0])
+        return values.clip(0, 1).astype(np.float32)
+    if how in ("full", "auto"):
         return samples.astype(np.float32) / largest
     out = np.zeros(samples.shape, np.float32)
     for c in range(samples.shape[2]):

@@ -87,7 +87,7 @@ class Run(Job):
                                     item.get("mask_orientation"))
         mask = values.astype("float32") / (full if self.split["mask_max"] == 255 else 1)
         image = scale_image(samples.reshape(*samples.shape[:2], -1), largest,
-                            self.data.get("scale", "full"))
+                            self.data.get("scale", "full"), self.split.get("image_levels"))
         image = resize_with_pad(image, *shape)
         mask = resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
         return image, mask if self.data["soft_masks"] else (mask > 0.5).astype("float32")

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,10 @@ static void add_classes(cJSON *o, const struct checkpoint_classes *c)
         cjson_addf(o, "class_file=%s", c->file);
     if (*c->scale && strcmp(c->scale, "full") != 0)
         cjson_addf(o, "image_scale=%s", c->scale);
+    if (strcmp(c->scale, "auto") == 0)
+        cjson_add(o, "image_levels", cJSON_CreateDoubleArray(c->levels, 2));
+    if (c->bits)
+        cjson_addf(o, "image_bits=%d", c->bits);
     if (c->soft_masks)
         cjson_addf(o, "soft_masks=%i", true);
 }
@@ -137,10 +142,12 @@ static int read_classes(const cJSON *root, int count, struct checkpoint_classes 
     const char *scale = cjson_text(root, "image_scale");
 
     snprintf(c->scale, sizeof c->scale, "%s", *scale ? scale : "full");
+    c->bits = (int)fmin(cjson_number(root, "image_bits"), 32);
     c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
     c->ignore = mem_text(cjson_text(root, "ignore"), e);
     c->file = mem_text(cjson_text(root, "class_file"), e);
-    if (!c->ignore || !c->file)
+    if (!c->ignore || !c->file ||
+        cjson_read_pair(root, "image_levels", ERR_CHECKPOINT, c->levels, e))
         return -1;
     if (names && cJSON_GetArraySize(names) != count)
         return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of %d names", count);

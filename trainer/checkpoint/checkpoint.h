@@ -26,6 +26,8 @@ struct checkpoint_classes {
     char *ignore;    /* the mask value of ignored pixels, as text, or "" */
     char *file;      /* the text of the class file, or "" */
     char scale[16];  /* data.scale; "": full */
+    double levels[2]; /* of scale auto: the values that become 0 and 1; equal: full range */
+    int bits;        /* of the images (data/image/pixels.h); 0: unknown */
     bool soft_masks; /* grey values of masks are probabilities */
 };
 

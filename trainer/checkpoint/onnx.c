@@ -366,7 +366,7 @@ static void add_metadata(struct buf *model, const struct onnx_facts *d)
     const struct network_config *c = d->config;
     cJSON *names = cJSON_CreateArray();
     struct err ignored;
-    char size[32];
+    char size[32], levels[64];
 
     snprintf(size, sizeof size, "%dx%d", c->height, c->width);
     add_entry(model, "image_layout", "NCHW");
@@ -374,6 +374,10 @@ static void add_metadata(struct buf *model, const struct onnx_facts *d)
     add_entry(model, "image_range",
               strcmp(d->classes->scale, "zscore") == 0 ? "mean 0, deviation 1" : "0..1");
     add_entry(model, "image_scale", d->classes->scale);
+    if (strcmp(d->classes->scale, "auto") == 0) {
+        snprintf(levels, sizeof levels, "%.9g %.9g", d->classes->levels[0], d->classes->levels[1]);
+        add_entry(model, "image_levels", levels);
+    }
     add_entry(model, "image_sizes", d->sizes);
     add_entry(model, "trained_size", size);
     add_entry(model, "scale", "fit");

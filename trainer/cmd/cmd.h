@@ -103,6 +103,7 @@ struct trained {
     struct network_config config;
     struct checkpoint_classes classes;
     enum scale scale; /* of images */
+    struct picture_levels levels;
     struct network *network;
 };
 
@@ -112,6 +113,11 @@ struct trained {
  * after an error. */
 int trained_open(struct trained *t, const char *path, struct err *e);
 void trained_close(struct trained *t);
+
+/* Warns if images have other bits than those of training (data/image/pixels.h), unless each is
+ * scaled by itself. bits: the most that an image has; others: of `all` images those of another
+ * kind of values, 0 if only their range may differ. */
+void trained_compare_bits(const struct trained *t, size_t others, size_t all, int bits);
 
 /* Returns the name of class i, or its number (in the buffer) if the checkpoint has no names. */
 const char *trained_class_name(const struct trained *t, int i, char number[16]);

@@ -207,6 +207,8 @@ static int print_stats_json(const struct survey *s, const struct frequency *f,
                    s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
                    s->shapes[i].bits, s->shapes[i].count);
     cjson_addf(o, "train=%zu val=%zu", s->train, s->val);
+    if (given.sample && s->image_spread > 0)
+        cjson_addf(o, "image_spread=%g scale_each=%i", s->image_spread, s->scale_each);
     if (!given.sample) {
         cjson_add(o, "mean", cJSON_CreateDoubleArray(s->mean, s->channels));
         cjson_add(o, "deviation", cJSON_CreateDoubleArray(s->deviation, s->channels));

@@ -184,7 +184,7 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     struct dataset_config data = {
         .split_file = given.split, .dir = given.data, .folders = &given.folders,
         .height = c->height, .width = c->width,
-        .channels = c->channels, .scale = t->scale,
+        .channels = c->channels, .scale = t->scale, .levels = &t->levels,
         .masks = {.soft = given.soft_masks || classes->soft_masks,
                   .classes = classifies ? 1 : c->classes,
                   .ignore = given.ignore ? given.ignore : classes->ignore,
@@ -213,6 +213,9 @@ static int evaluate_data(struct trained *t, struct err *e)
     struct dataset *dataset = open_data(t, e);
     if (dataset)
         compare_names(t, dataset);
+    if (dataset)
+        trained_compare_bits(t, 0, dataset_count(dataset, DATASET_VAL),
+                             dataset_levels(dataset)->bits);
     int rc = !dataset || evaluate_check_targets(t->config.model, dataset, &t->config.classes, e)
                  ? -1
                  : report_scores(t, dataset, e);

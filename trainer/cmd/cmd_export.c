@@ -24,6 +24,7 @@ static const char details[] =
     "metadata's image_scale says (data.scale; FORMATS, \"Data\"); where the network accepts\n"
     "other sizes than that of training, dimensions have names such as\n"
     "height_multiple_of_16. Metadata has image_layout, image_channels, image_range, image_scale,\n"
+    "image_levels (LOW HIGH of image_scale auto: (v - LOW) / (HIGH - LOW), cut to 0..1),\n"
     "image_sizes, trained_size, scale, class_names, ignore. Outputs are \"logits\" and\n"
     "\"probabilities\" [N][classes][H][W], of a residual network [N][classes][1][1].\n"
     "\n"

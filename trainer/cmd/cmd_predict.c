@@ -250,6 +250,8 @@ struct predict_job {
     struct image_list list;
     size_t at, failed;
     struct remarks remarks;
+    size_t pages, other_bits; /* other_bits: pages of another kind of values than in training */
+    int bits;                 /* the most of a page (pixels_bits) */
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
 };
@@ -356,7 +358,8 @@ static int predict_page(struct predict_job *w, const struct pixels *img, int pag
         mem_alloc((size_t)img->height * img->width, (size_t)channels * sizeof *pixels, e);
     if (!pixels)
         return -1;
-    if (scale_picture(img, channels, w->trained->scale, "it", pixels, e)) {
+    if (scale_picture(img, channels, w->trained->scale, w->trained->levels.values, "it",
+                      pixels, e)) {
         free(pixels);
         return -1;
     }
@@ -366,6 +369,15 @@ static int predict_page(struct predict_job *w, const struct pixels *img, int pag
                   : predict_masks(w, img, pixels, name, e);
     free(pixels);
     return rc;
+}
+
+static void count_bits(struct predict_job *w, const struct pixels *img)
+{
+    int trained = w->trained->levels.bits, bits = trained ? pixels_bits(img) : 0;
+
+    w->pages++;
+    w->other_bits += trained && ((bits == 8) != (trained == 8) || (bits == 32) != (trained == 32));
+    w->bits = bits > w->bits ? bits : w->bits;
 }
 
 /* Predicts all pages of the image number w->at. */
@@ -384,6 +396,7 @@ static int predict_image(struct predict_job *w, struct err *e)
             break;
         pages = img.pages;
         rc = orientation_apply(&img, NULL, item->path, e);
+        count_bits(w, &img);
         remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
         if (rc == 0)
             rc = predict_page(w, &img, page, e);
@@ -416,6 +429,7 @@ static int predict_images(struct predict_job *w, struct err *e)
             log_error("%s", e->text);
     }
     remarks_log(&w->remarks, given.out);
+    trained_compare_bits(w->trained, w->other_bits, w->pages, w->bits);
     if (w->failed && w->list.count > 1)
         err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
                 w->failed, w->list.count);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/files.h"
+#include "src/log.h"
 #include "src/settings/settings.h"
 #include "trainer/passes/passes.h"
 #include "trainer/run/ranks/ranks.h"
@@ -163,6 +164,8 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     if (scale_decode(t->classes.scale, &t->scale, e))
         return err_set(e, ERR_CHECKPOINT, "%s: model.json: image_scale '%s': this unet-train does "
                        "not have it; use a later version", t->file, t->classes.scale);
+    t->levels.bits = t->classes.bits;
+    memcpy(t->levels.values, t->classes.levels, sizeof t->levels.values);
     if (height)
         config->height = height;
     if (width)
@@ -181,6 +184,26 @@ void trained_close(struct trained *t)
     network_destroy(t->network);
     checkpoint_classes_free(&t->classes);
     t->network = NULL;
+}
+
+static const char *describe_bits(int bits, char text[24])
+{
+    snprintf(text, 24, "values of %d bits", bits);
+    return bits == 32 ? "floats or negative numbers" : text;
+}
+
+void trained_compare_bits(const struct trained *t, size_t others, size_t all, int bits)
+{
+    char shown[24], trained[24];
+
+    if ((t->scale != SCALE_FULL && t->scale != SCALE_AUTO) ||
+        (!others && !bits_differ(bits, t->levels.bits)))
+        return;
+    log_warn("%zu of %zu images hold %s, and those of the training %s: the network sees them in "
+             "another brightness than it learnt (data.scale=%s); convert them to the depth of the "
+             "training's images, or train with data.scale=range, percentile or zscore",
+             others ? others : all, all, describe_bits(bits, shown),
+             describe_bits(t->levels.bits, trained), t->classes.scale);
 }
 
 const char *trained_class_name(const struct trained *t, int i, char number[16])

@@ -140,6 +140,21 @@ int cjson_read_int(const cJSON *object, const char *key, double min, double max,
     return 0;
 }
 
+int cjson_read_pair(const cJSON *object, const char *key, int code, double dst[2], struct err *e)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
+    const cJSON *low = cJSON_GetArrayItem(list, 0), *high = cJSON_GetArrayItem(list, 1);
+
+    if (!list)
+        return 0;
+    if (cJSON_GetArraySize(list) != 2 || !cJSON_IsNumber(low) || !cJSON_IsNumber(high) ||
+        !(low->valuedouble < high->valuedouble))
+        return err_set(e, code, "%s: must be a list of two numbers, the smaller first", key);
+    dst[0] = low->valuedouble;
+    dst[1] = high->valuedouble;
+    return 0;
+}
+
 int cjson_read_texts(const cJSON *list, const char *key, int code, char ***dst, int *n,
                      struct err *e)
 {

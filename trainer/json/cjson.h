@@ -41,6 +41,10 @@ cJSON *cjson_read(const char *path, size_t limit, int code, struct err *e);
 const char *cjson_text(const cJSON *object, const char *key);
 double cjson_number(const cJSON *object, const char *key);
 
+/* Reads a list of two numbers, the first smaller; leaves dst if there is no such key. `code`: the
+ * error for anything else. */
+int cjson_read_pair(const cJSON *object, const char *key, int code, double dst[2], struct err *e);
+
 /* Sets *dst to a member that must be a whole number from min to max; otherwise -1 with an error of
  * this code. */
 int cjson_read_int(const cJSON *object, const char *key, double min, double max, int code,

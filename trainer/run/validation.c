@@ -144,7 +144,12 @@ static int write_weights(const struct training *t, const struct network_config *
         .file = (char *)(uintptr_t)dataset_class_file(t->dataset),
         .soft_masks = c->data.soft_masks};
 
-    snprintf(classes.scale, sizeof classes.scale, "%s", c->data.scale);
+    const struct picture_levels *levels = dataset_levels(t->dataset);
+    bool none = levels->values[1] <= levels->values[0]; /* auto is full range then */
+    snprintf(classes.scale, sizeof classes.scale, "%s",
+             none && strcmp(c->data.scale, "auto") == 0 ? "full" : c->data.scale);
+    memcpy(classes.levels, levels->values, sizeof classes.levels);
+    classes.bits = levels->bits;
     for (int i = 0; i < classes.count; i++)
         names[i] = (char *)(uintptr_t)dataset_class_name(t->dataset, i);
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);

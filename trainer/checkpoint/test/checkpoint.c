@@ -72,8 +72,8 @@ static void test_round_trip(void)
 {
     struct err e = {0};
     char sha256[65], recorded[65], *names[] = {"mark"};
-    const struct checkpoint_classes classes = {names, 1, "128", "0 a\n255 \"b\"\n", "range",
-                                               true};
+    const struct checkpoint_classes classes = {names, 1, "128", "0 a\n255 \"b\"\n", "auto",
+                                               {-100.5, 1e5}, 32, true};
     struct checkpoint_classes got;
     struct network *a = create_network(&small), *b;
     struct network_config other = small, read = {.backend = "ref", .threads = 1};
@@ -89,7 +89,8 @@ static void test_round_trip(void)
        read.batch_norm == BATCH_NORM_LOCAL, "the model is read back %s", e.text);
     ok(got.count == 1 && strcmp(got.names[0], "mark") == 0 && strcmp(got.ignore, "128") == 0 &&
        strcmp(got.file, classes.file) == 0 && got.soft_masks &&
-           strcmp(got.scale, "range") == 0, "with its classes");
+           strcmp(got.scale, "auto") == 0 && memcmp(got.levels, classes.levels, 16) == 0 &&
+           got.bits == 32, "with its classes and levels");
     checkpoint_classes_free(&got);
     is_str(recorded, sha256, "and the hash of the weights");
     read.seed = 99;

@@ -78,6 +78,7 @@ int levels_choose(struct levels *l, const char *name, enum pixels_mode mode, str
         img->bits = l->max > 255 ? 16 : 8;
     } else if (l->min >= 0 && l->max <= top) {
         l->step = 65535 / top;
+        img->high = l->real ? 1 : 0;
     } else {
         img->flags |= PIXELS_STRETCHED;
         img->low = l->base = l->min;
@@ -96,7 +97,8 @@ int levels_choose(struct levels *l, const char *name, enum pixels_mode mode, str
 #define VALUES 65536
 
 static const char *const words[] = {[SCALE_FULL] = "full", [SCALE_RANGE] = "range",
-                                    [SCALE_PERCENTILE] = "percentile", [SCALE_ZSCORE] = "zscore"};
+                                    [SCALE_PERCENTILE] = "percentile", [SCALE_ZSCORE] = "zscore",
+                                    [SCALE_AUTO] = "auto"};
 
 int scale_decode(const char *word, enum scale *scale, struct err *e)
 {
@@ -172,9 +174,75 @@ static void scale_channel(const struct pixels *img, int channel, int channels, e
     }
 }
 
-int scale_picture(const struct pixels *img, int channels, enum scale scale, const char *name,
-                  float *dst, struct err *e)
+static bool stands_for_values(const struct pixels *img)
 {
+    return img->flags & PIXELS_STRETCHED || img->high > img->low;
+}
+
+int pixels_bits(const struct pixels *img)
+{
+    unsigned all = 256; /* more than 8 bits */
+
+    if (img->bits == 8 || stands_for_values(img))
+        return img->bits == 8 ? 8 : 32;
+    for (size_t i = 0; i < img->nbytes / 2; i++)
+        all |= pixels_sample(img, i);
+    return 32 - __builtin_clz(all);
+}
+
+bool bits_differ(int bits, int trained)
+{
+    return bits && trained && ((bits == 8) != (trained == 8) || abs(bits - trained) > 1);
+}
+
+bool picture_has_levels(const struct pixels *img)
+{
+    return img->bits == 16 && (img->channels < 3 || img->channels > 4 || img->flags & PIXELS_BAND);
+}
+
+/* Returns the value that sample s of the picture stands for. */
+static double value_of(const struct pixels *img, unsigned s)
+{
+    return stands_for_values(img) ? img->low + s * ((img->high - img->low) / 65535) : s;
+}
+
+int picture_points(const struct pixels *img, float values[SCALE_POINTS], struct err *e)
+{
+    size_t *count = mem_zero(VALUES, sizeof *count, e), n = img->nbytes / 2, below = 0;
+    int k = 0;
+
+    if (!count)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        count[pixels_sample(img, i)]++;
+    for (unsigned s = 0; s < VALUES; s++)
+        for (below += count[s]; k < SCALE_POINTS &&
+             (double)below >= (k + 0.5) / SCALE_POINTS * (double)n; k++)
+            values[k] = (float)value_of(img, s);
+    free(count);
+    return 0;
+}
+
+static void apply_levels(const struct pixels *img, int channels, const double levels[2], float *dst)
+{
+    size_t npixels = (size_t)img->width * img->height;
+
+    for (size_t i = 0; i < npixels; i++)
+        for (int c = 0; c < channels; c++) {
+            double v = value_of(img, picture_sample(img, i, c, channels)) - levels[0];
+            v /= levels[1] - levels[0];
+            *dst++ = v < 0 ? 0 : v > 1 ? 1 : (float)v;
+        }
+}
+
+int scale_picture(const struct pixels *img, int channels, enum scale scale, const double levels[2],
+                  const char *name, float *dst, struct err *e)
+{
+    if (scale == SCALE_AUTO && levels[1] > levels[0] && picture_has_levels(img)) {
+        apply_levels(img, channels, levels, dst);
+        return 0;
+    }
+    scale = scale == SCALE_AUTO ? SCALE_FULL : scale;
     if (scale == SCALE_FULL && img->flags & PIXELS_STRETCHED)
         return err_set(e, ERR_DATA, "%s: holds values from %g to %g, and data.scale=full takes "
                        "0..1 (floats) or 0..65535 (whole numbers): set data.scale=range, "

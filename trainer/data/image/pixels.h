@@ -59,7 +59,7 @@ struct pixels {
     size_t nbytes;
     unsigned flags;   /* enum pixels_flag */
     int orientation;  /* of EXIF and TIFF, 1 to 8; 0 or 1: as stored */
-    double low, high; /* with PIXELS_STRETCHED: the values of samples 0 and 65535 */
+    double low, high; /* the values of samples 0 and 65535; 0 and 0: samples are values */
     /* The decoder's first, or from image_file_read that there are further pages; or "". */
     char warning[128];
 };
@@ -157,18 +157,42 @@ static inline unsigned levels_sample(const struct levels *l, double v)
  *   percentile  the same between the values that 1 % and 99 % of the pixels do not exceed, cut to
  *               0..1; as range if these are equal
  *   zscore      (v - mean) / standard deviation
+ *   auto        (v - levels[0]) / (levels[1] - levels[0]), cut to 0..1, the same for all images of
+ *               a set; pictures of 8 bits and in colour, and all without levels, as full
  *
  * A channel of one value becomes 0. */
 
-enum scale { SCALE_FULL, SCALE_RANGE, SCALE_PERCENTILE, SCALE_ZSCORE };
+enum scale { SCALE_FULL, SCALE_RANGE, SCALE_PERCENTILE, SCALE_ZSCORE, SCALE_AUTO };
+
+/* What the images of a set hold, which split.json and model.json record. */
+struct picture_levels {
+    int bits;         /* as pixels_bits, the most of an image; 0: unknown */
+    double values[2]; /* for SCALE_AUTO: what becomes 0 and 1; equal: full range */
+};
+
+/* Returns the bits that the samples use: 8, of deeper whole numbers 9 to 16 by the largest, and 32
+ * for values that samples only stand for (floats, negative numbers). */
+int pixels_bits(const struct pixels *img);
+
+/* Returns whether full range, or the levels of another set, would show the network images of `bits`
+ * in another brightness than those of `trained` bits. False if one is 0. */
+bool bits_differ(int bits, int trained);
+
+/* Returns whether SCALE_AUTO maps the picture by levels: it has more than 8 bits and no colours. */
+bool picture_has_levels(const struct pixels *img);
+
+/* Sets values to quantiles of all samples of a picture of 16 bits: values[k] is what a share of
+ * (k + 1/2) / SCALE_POINTS does not exceed, so that 1 and 148 are 1 % and 99 %. */
+#define SCALE_POINTS 150
+int picture_points(const struct pixels *img, float values[SCALE_POINTS], struct err *e);
 
 /* Returns -1 with ERR_DATA for an unknown word. */
 int scale_decode(const char *word, enum scale *scale, struct err *e);
 
-/* dst: [height][width][channels]. picture_check must have accepted `channels`. ERR_DATA: SCALE_FULL
- * of a picture that is PIXELS_STRETCHED. */
-int scale_picture(const struct pixels *img, int channels, enum scale scale, const char *name,
-                  float *dst, struct err *e);
+/* dst: [height][width][channels]. picture_check must have accepted `channels`. levels: of
+ * SCALE_AUTO, otherwise NULL. ERR_DATA: full range of a picture that is PIXELS_STRETCHED. */
+int scale_picture(const struct pixels *img, int channels, enum scale scale, const double levels[2],
+                  const char *name, float *dst, struct err *e);
 
 /* Returns a number for drawing, 0..1: of zscore two deviations around the mean. */
 static inline float scale_shown(enum scale scale, float v)

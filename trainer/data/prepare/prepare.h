@@ -96,6 +96,11 @@ struct survey {
     struct survey_shape *shapes; /* the most frequent first */
     size_t nshapes, capacity;
     size_t sampled;             /* images read to count the shapes */
+    /* Of a sample of images with masks: the range of their means over the median deviation within
+     * them; whether that advises to scale each image by itself: it exceeds 2, over 10 or more
+     * images, and grey values that are scaled so explain more of the masks than those stored. */
+    double image_spread;
+    bool scale_each;
     enum mask_scale mask_scale;
     struct remarks remarks;     /* on the images */
     struct mask_stats masks;

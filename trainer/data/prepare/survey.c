@@ -318,21 +318,106 @@ static int finish_survey(struct survey *s, struct source *source, struct sums *s
     return count_copies(s, sums->keys, source->count, e);
 }
 
+/* Grey values of a sample of images, and how far the values of their masks explain them. */
+struct greys {
+    double mean[IMAGES], deviation[IMAGES];
+    size_t n;
+    struct moments {
+        double n[256], sum[256], square; /* by the mask's value, and of all squares */
+    } stored, scaled;                    /* scaled: each image to mean 0 and deviation 1 */
+};
+
+static void add_moment(struct moments *m, unsigned class, double v)
+{
+    m->n[class]++;
+    m->sum[class] += v;
+    m->square += v * v;
+}
+
+/* Returns the share of the variance that the classes explain (eta squared). */
+static double explained_share(const struct moments *m)
+{
+    double n = 0, sum = 0, between = 0;
+
+    for (int k = 0; k < 256; k++) {
+        n += m->n[k];
+        sum += m->sum[k];
+        between += m->n[k] > 0 ? m->sum[k] * m->sum[k] / m->n[k] : 0;
+    }
+    double total = m->square - sum * sum / n;
+    return total > 0 ? (between - sum * sum / n) / total : 0;
+}
+
+static void add_greys(struct greys *g, const struct pixels *image, const struct pixels *mask)
+{
+    size_t n = (size_t)image->width * image->height;
+    double full = image->bits == 16 ? 65535 : 255, sum = 0, square = 0;
+    int channels = image->channels <= 4 ? 1 : image->channels;
+
+    for (size_t i = 0; i < n; i++) {
+        double v = picture_sample(image, i, 0, channels) / full;
+        sum += v;
+        square += v * v;
+    }
+    double mean = sum / (double)n, variance = square / (double)n - mean * mean;
+    double deviation = variance > 0 ? sqrt(variance) : 0;
+    for (size_t i = 0; i < n; i++) {
+        double v = picture_sample(image, i, 0, channels) / full;
+        unsigned class = pixels_sample(mask, i) > 255 ? 255 : pixels_sample(mask, i);
+        add_moment(&g->stored, class, v);
+        add_moment(&g->scaled, class, deviation > 0 ? (v - mean) / deviation : 0);
+    }
+    g->mean[g->n] = mean;
+    g->deviation[g->n++] = deviation;
+}
+
+static void judge_greys(const struct greys *g, struct survey *s)
+{
+    double median = g->n < 10 ? 0 : stat_median(g->deviation, g->n), low = INFINITY, high = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        low = fmin(low, g->mean[i]);
+        high = fmax(high, g->mean[i]);
+    }
+    s->image_spread = median > 0 ? (high - low) / median : 0;
+    s->scale_each = s->image_spread > 2 &&
+                    explained_share(&g->scaled) > explained_share(&g->stored);
+}
+
+/* Reads one image of the sample, and if it has one its mask, whose colours are ignored. */
+static int sample_one(struct survey *s, struct source *source, const struct source_item *item,
+                      struct greys *g, struct err *e)
+{
+    struct pixels image, mask = {0};
+    struct err ignored;
+
+    if (source_decode(source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e))
+        return -1;
+    add_remarks(s, &image, item->image);
+    if (item->mask &&
+        source_decode(source, item->mask, SOURCE_VALUES, NULL, NULL, &mask, &ignored) == 0 &&
+        mask.width == image.width && mask.height == image.height)
+        add_greys(g, &image, &mask);
+    int rc = count_shape(s, &image, e);
+    pixels_free(&mask);
+    pixels_free(&image);
+    return rc;
+}
+
 static int survey_sample(struct survey *s, struct source *source, size_t masks, struct err *e)
 {
     size_t most = masks < IMAGES ? masks : IMAGES, n = source->count < most ? source->count : most;
 
-    for (size_t i = 0; i < n; i++) {
-        const char *name = source->items[i * source->count / n].image;
-        struct pixels image;
-        if (source_decode(source, name, SOURCE_IMAGE, NULL, NULL, &image, e))
-            return -1;
-        add_remarks(s, &image, name);
-        int rc = count_shape(s, &image, e);
-        pixels_free(&image);
-        if (rc)
-            return -1;
-    }
+    struct greys *g = mem_zero(1, sizeof *g, e);
+    int rc = g ? 0 : -1;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = sample_one(s, source, &source->items[i * source->count / n], g, e);
+    if (rc == 0)
+        judge_greys(g, s);
+    free(g);
+    if (rc)
+        return -1;
     s->sampled = n;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
     for (size_t i = 0; i < source->count; i++)

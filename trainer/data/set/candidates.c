@@ -104,13 +104,18 @@ static int check_utf8_name(const char *dir, const char *name, struct err *e)
                    "rename the file", dir, name);
 }
 
-static void describe_image(const struct pixels *img, struct candidate *c)
+static int describe_image(const struct pixels *img, bool has_mask, struct candidate *c,
+                          struct err *e)
 {
     c->item.width = img->width;
     c->item.height = img->height;
     c->item.orientation = img->orientation;
     c->about_image = remarks_look(img, REMARKS_IMAGE);
     hash_pixels(img, c->pixels);
+    if (!has_mask || !picture_has_levels(img))
+        return 0;
+    c->points = mem_alloc(SCALE_POINTS, sizeof *c->points, e);
+    return c->points ? picture_points(img, c->points, e) : -1;
 }
 
 static int examine_pair(struct source *source, const struct source_item *in, struct candidate *c,
@@ -130,10 +135,54 @@ static int examine_pair(struct source *source, const struct source_item *in, str
         c->about_mask = remarks_look(&mask, REMARKS_MASK);
     }
     if (rc == 0)
-        describe_image(&image, c);
+        rc = describe_image(&image, in->mask, c, e);
     pixels_free(&mask);
     pixels_free(&image);
     return rc;
+}
+
+/* A value that a number of samples have. */
+struct weighted {
+    float value;
+    double samples;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const struct weighted *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Sets the levels by the points of all images, each of which stands for an equal share of its
+ * image's samples; or to the smallest and the largest point if 1 % and 99 % are equal. */
+static int find_levels(const struct candidate *c, size_t n, struct picture_levels *levels,
+                       struct err *e)
+{
+    struct weighted *all = mem_alloc(n * SCALE_POINTS, sizeof *all, e);
+    size_t k = 0, first = 0, last;
+    double total = 0, below = 0;
+
+    if (!all)
+        return -1;
+    *levels = (struct picture_levels){0};
+    for (size_t i = 0; i < n; i++) {
+        levels->bits = c[i].about_image.bits > levels->bits ? c[i].about_image.bits : levels->bits;
+        for (int p = 0; c[i].points && p < SCALE_POINTS; p++) {
+            all[k++] = (struct weighted){c[i].points[p],
+                                         (double)c[i].item.width * c[i].item.height};
+            total += all[k - 1].samples;
+        }
+    }
+    if (k > 0) {
+        qsort(all, k, sizeof *all, by_value);
+        for (last = 0; last < k - 1 && (below += all[last].samples) < 0.99 * total; last++)
+            first += below < 0.01 * total;
+        bool wide = all[last].value > all[first].value;
+        levels->values[0] = (double)all[wide ? first : 0].value;
+        levels->values[1] = (double)all[wide ? last : k - 1].value;
+    }
+    free(all);
+    return 0;
 }
 
 static void log_remarks(const struct source *source, const struct candidate *c)
@@ -208,7 +257,8 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
 }
 
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
-                                  enum mask_scale *scale, struct err *e)
+                                  enum mask_scale *scale, struct picture_levels *levels,
+                                  struct err *e)
 {
     struct candidate *c = mem_zero(source->count, sizeof *c, e);
     struct mask_rules rules = {.config = config};
@@ -216,8 +266,11 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
 
     if (rc == 0 && (classes_open(&config->masks, &rules.ignore, &rules.classes, e) ||
                     examine_all(source, c, &rules, e) ||
-                    decide_scale(&rules, source, c, scale, e)))
+                    decide_scale(&rules, source, c, scale, e) ||
+                    find_levels(c, source->count, levels, e)))
         rc = -1;
+    for (size_t i = 0; c && i < source->count; i++)
+        free(c[i].points);
     classes_destroy(rules.classes);
     if (rc == 0)
         log_remarks(source, c);

@@ -125,6 +125,21 @@ static int check_classes(const struct dataset *ds, const char *split_file, struc
                    ds->classes && *classes_text(ds->classes) ? "set" : "empty");
 }
 
+/* Without levels data.scale=auto is full range. */
+static int choose_levels(struct dataset *ds, const struct dataset_config *config, struct err *e)
+{
+    const struct picture_levels *levels = config->levels ? config->levels : &ds->split->levels;
+
+    if (config->scale == SCALE_AUTO && !config->levels && !levels->bits)
+        return err_set(e, ERR_DATA, "%s: an earlier version made this split, without the levels "
+                       "that data.scale=auto needs: make a new one, or set data.scale=full",
+                       config->split_file ? config->split_file : ds->split->dir);
+    ds->config.levels = levels;
+    if (config->scale == SCALE_AUTO && levels->values[1] <= levels->values[0])
+        ds->config.scale = SCALE_FULL;
+    return 0;
+}
+
 static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
 {
     if (classes_open(&config->masks, &ds->ignore, &ds->classes, e))
@@ -134,7 +149,7 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
         (config->workers > 0 && split_keep_files(ds->split, config->workers, e)))
         return -1;
     ds->source = source_attach(config->dir ? config->dir : ds->split->dir, ds->split->format, e);
-    return ds->source ? 0 : -1;
+    return ds->source ? choose_levels(ds, config, e) : -1;
 }
 
 void dataset_close(struct dataset *ds)
@@ -189,6 +204,11 @@ const char *dataset_class_name(const struct dataset *ds, int i)
            : ds->classes       ? classes_name(ds->classes, i + is_binary(ds)) : "foreground";
 }
 
+const struct picture_levels *dataset_levels(const struct dataset *ds)
+{
+    return &ds->split->levels;
+}
+
 const char *dataset_class_file(const struct dataset *ds)
 {
     return ds->classes ? classes_text(ds->classes) : "";
@@ -233,7 +253,8 @@ static int put_image(const struct dataset *ds, const struct pixels *img, const c
     float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
         return -1;
-    int rc = scale_picture(img, ds->config.channels, ds->config.scale, name, numbers, e);
+    int rc = scale_picture(img, ds->config.channels, ds->config.scale,
+                           ds->config.levels->values, name, numbers, e);
     if (rc == 0)
         resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height,
                    ds->config.width, ds->config.channels);
@@ -351,6 +372,8 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
     buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
              ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale,
              ds->config.masks.soft, ds->ignore);
+    if (ds->config.scale == SCALE_AUTO)
+        buf_addf(&text, "%a %a\n", ds->config.levels->values[0], ds->config.levels->values[1]);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {

@@ -42,6 +42,7 @@ struct split {
     int64_t seed;
     double val_fraction;
     enum mask_scale mask_scale;
+    struct picture_levels levels; /* of its images */
     struct split_part train, val;
 };
 
@@ -99,6 +100,7 @@ struct dataset_config {
     /* 1 for grey, 3 for RGB, or the number that the images have (image_file.h). */
     int channels;
     enum scale scale; /* of the images' samples */
+    const struct picture_levels *levels; /* those of a training, or NULL: the split's */
     /* Masks of classes, or with a value to ignore, are resized by taking the nearest pixel and
      * padded with RECORD_IGNORE; others as images. */
     struct mask_options masks;
@@ -150,6 +152,9 @@ uint64_t dataset_hash(const struct dataset *ds);
  * class. */
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
+
+/* Returns what SCALE_AUTO maps to 0 and 1, and the bits of the images. */
+const struct picture_levels *dataset_levels(const struct dataset *ds);
 
 /* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);

@@ -13,17 +13,20 @@ struct candidate {
     struct split_item item;
     char pixels[65]; /* hash of shape and samples: equal for the same image in two files */
     struct remarks_picture about_image, about_mask;
+    float *points; /* of an image that SCALE_AUTO maps by levels (picture_points), or NULL */
     struct mask_summary mask; /* of masks of foreground and background */
     bool is_bad;              /* examining it has failed */
     enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY: neither */
 };
 
-/* Returns one candidate per item of the source, in the same order, and sets the scale of the masks.
+/* Returns one candidate per item of the source, in the same order, and sets the scale of the masks
+ * and, of images with masks, the levels: the values that 1 % and 99 % of all samples do not exceed.
  * The candidates take the names from the items; the caller frees names and array. Logs what
  * decoders remarked (data/source/mask_stats.h). Returns NULL on error, with ERR_DATA for the first
  * pair whose name, file, size or mask value is wrong, or if the masks have no common scale. */
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
-                                  enum mask_scale *scale, struct err *e);
+                                  enum mask_scale *scale, struct picture_levels *levels,
+                                  struct err *e);
 
 /* A file of byte records that all processes of a machine map. One process creates the file while
  * others wait. cache_close unmaps; the file remains.

@@ -285,7 +285,7 @@ struct split *split_create(const struct split_config *config, struct err *e)
         goto out;
     }
     if (assign_lists(config, source, e) == 0)
-        c = candidates_read(config, source, &s->mask_scale, e);
+        c = candidates_read(config, source, &s->mask_scale, &s->levels, e);
     if (c)
         rc = divide_candidates(config, source_is_divided(source), source->count, c, s, e);
     take_classes(source, s);
@@ -408,7 +408,9 @@ char *split_encode(const struct split *s, struct err *e)
     snprintf(fraction, sizeof fraction, "%.10g", s->val_fraction);
     cjson_addf(o, "schema=%d data=%s seed=%" PRId64, SCHEMA, s->dir, s->seed);
     cjson_add(o, "val_fraction", cJSON_CreateRaw(fraction));
-    cjson_addf(o, "mask_max=%d", (int)s->mask_scale);
+    cjson_addf(o, "mask_max=%d image_bits=%d", (int)s->mask_scale, s->levels.bits);
+    if (s->levels.values[1] > s->levels.values[0])
+        cjson_add(o, "image_levels", cJSON_CreateDoubleArray(s->levels.values, 2));
     if (s->format != SOURCE_PAIRS)
         cjson_addf(o, "format=%s", source_format_encode(s->format));
     if (s->nclasses)
@@ -550,8 +552,10 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
     if (!cJSON_IsNumber(fraction))
         return err_set(e, ERR_DATA, "\"val_fraction\" is missing or not a number");
     s->mask_scale = (enum mask_scale)mask_max;
+    s->levels.bits = (int)fmin(cjson_number(root, "image_bits"), 32); /* 0: an earlier version's */
     s->val_fraction = fraction->valuedouble;
-    if (decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
+    if (cjson_read_pair(root, "image_levels", ERR_DATA, s->levels.values, e) ||
+        decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
         return -1;
     return decode_part(root, "val", s->nclasses, &s->val, e) || check_disjoint(s, e) ? -1 : 0;
 }

@@ -33,7 +33,7 @@ static const char *const texts[PIXELS_NFLAGS][2] = {
     {"ImageJ describes several pictures in one TIFF directory, of which the first is shown", NULL},
     {"reduced copies in further pages (overviews) are skipped", NULL},
     {"values outside 0..1 (floats) or 0..65535 (whole numbers), which data.scale=full refuses: use "
-     "data.scale=range, percentile or zscore", NULL}};
+     "data.scale=auto, range, percentile or zscore", NULL}};
 
 const char *remarks_text(enum remarks_role role, enum pixels_flag flag)
 {
@@ -55,14 +55,22 @@ struct remarks_picture remarks_look(const struct pixels *img, enum remarks_role 
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
-    return (struct remarks_picture){img->flags, (float)low / full, (float)high / full, img->bits};
+    return (struct remarks_picture){img->flags, (float)low / full, (float)high / full,
+                                    role == REMARKS_IMAGE ? pixels_bits(img) : img->bits};
+}
+
+static void count_remark(struct remark *r, const char *name)
+{
+    if (r->count++ == 0)
+        filename_escape(name, r->first, sizeof r->first);
 }
 
 void remarks_add(struct remarks *r, const struct remarks_picture *p, const char *name)
 {
     for (int i = 0; i < PIXELS_NFLAGS; i++)
-        if (p->flags >> i & 1u && r->of_flag[i].count++ == 0)
-            filename_escape(name, r->of_flag[i].first, sizeof r->of_flag[i].first);
+        if (p->flags >> i & 1u)
+            count_remark(&r->of_flag[i], name);
+    count_remark(p->bits == 8 ? &r->flat : &r->deep, name);
     r->lowest = r->pictures == 0 || p->lowest < r->lowest ? p->lowest : r->lowest;
     r->highest = p->highest > r->highest ? p->highest : r->highest;
     r->bits = p->bits > r->bits ? p->bits : r->bits;
@@ -72,7 +80,7 @@ void remarks_add(struct remarks *r, const struct remarks_picture *p, const char 
 void remarks_log(const struct remarks *r, const char *set)
 {
     const char *word = r->role == REMARKS_MASK ? "mask" : "image";
-    float full = r->bits == 16 ? 65535.0f : 255.0f;
+    float full = r->bits == 8 ? 255.0f : 65535.0f;
 
     for (int i = 0; i < PIXELS_NFLAGS; i++)
         if (r->of_flag[i].count)
@@ -82,8 +90,16 @@ void remarks_log(const struct remarks *r, const char *set)
     if (r->role == REMARKS_IMAGE && r->pictures && r->highest > r->lowest &&
         r->highest - r->lowest < NARROW)
         log_warn("%s: the images hold only values from %.0f to %.0f of 0 to %.0f, less than a "
-                 "tenth of the range: data.scale=percentile (or range, zscore) spreads them", set,
-                 (double)(r->lowest * full), (double)(r->highest * full), (double)full);
+                 "tenth of the range, which data.scale=%s (or range, zscore) spreads", set,
+                 (double)(r->lowest * full), (double)(r->highest * full), (double)full,
+                 r->bits == 8 ? "percentile" : "auto, as init sets it, percentile");
+    if (r->role == REMARKS_IMAGE && r->flat.count && r->deep.count &&
+        (r->bits < 16 || r->of_flag[PIXELS_NFLAGS - 1].count))
+        log_warn("%s: %zu image%s 8 bits, such as %s, and %zu %s, such as %s, with values of up to %d "
+                 "bits: data.scale=full and auto show the network two kinds of images; convert them to "
+                 "one depth, or use data.scale=range, percentile or zscore", set, r->flat.count,
+                 r->flat.count > 1 ? "s have" : " has", r->flat.first, r->deep.count,
+                 r->deep.count > 1 ? "have more" : "has more", r->deep.first, r->bits);
 }
 
 /* Counts values, colours and connected regions of the masks, then decides by rules of thumb what

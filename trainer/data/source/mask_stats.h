@@ -14,7 +14,7 @@ enum remarks_role { REMARKS_IMAGE, REMARKS_MASK };
 struct remarks_picture {
     unsigned flags;        /* enum pixels_flag */
     float lowest, highest; /* of its samples, where 1 is the largest that they could be */
-    int bits;
+    int bits;              /* as pixels_bits; of masks those of a sample in memory */
 };
 
 /* low and high are only determined for images. */
@@ -29,12 +29,14 @@ struct remarks {
     size_t pictures;
     float lowest, highest;
     int bits;
+    struct remark flat, deep; /* images of 8 bits, and of more */
 };
 
 void remarks_add(struct remarks *r, const struct remarks_picture *p, const char *name);
 
-/* Logs a warning for each flag that some picture has, and for images whose values all lie within a
- * tenth of the range. set: the folder. */
+/* Logs a warning for each flag that some picture has, for images whose values all lie within a
+ * tenth of the range, and for images of 8 bits beside deeper ones that do not use theirs. set: the
+ * folder. */
 void remarks_log(const struct remarks *r, const char *set);
 
 const char *remarks_text(enum remarks_role role, enum pixels_flag flag);
