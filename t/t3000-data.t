@@ -362,6 +362,26 @@ open("m/named/dataset.json", "w").write('{"labels": {"background": 0, "cell": 1,
 dataset("m/regions", masks(0, 1, 2, 3), "imagesTr", "labelsTr", "c_%02d", "_0000")
 open("m/regions/dataset.json", "w").write(
     '{"labels": {"background": 0, "whole": [1, 2, 3], "core": [2, 3], "et": 3}}')
+def smoothed(rows, k):  # by a box filter of k x k, one pixel at a time
+    side = len(rows)
+    box = [(j, i) for j in range(k) for i in range(k)]
+    return [[sum(rows[min(side - 1, y + j)][min(side - 1, x + i)] for j, i in box) // (k * k)
+             for x in range(side)] for y in range(side)]
+dataset("m/box", [smoothed(m, 2) for m in masks(0, 255)])
+dataset("m/smooth", [smoothed(smoothed(m, 2), 3) for m in masks(0, 255)])
+dataset("m/trimap", [[[128 if 0 < v < 255 else v for v in r] for r in smoothed(m, 3)] for m in masks(0, 255)])
+dataset("m/mixture", [[[(v, 0, 255 - v) for v in r] for r in smoothed(m, 3)] for m in masks(0, 255)])
+def grey(i, low, high):
+    return [[(high if v else low) + (7 * x + 3 * y) % 9 for x, v in enumerate(r)]
+            for y, r in enumerate(squares((0, 255), i))]
+for i in range(12):
+    write("m/exposed/images/%d.png" % i, grey(i, 20 * i, 20 * i + 12))
+    write("m/exposed/masks/%d.png" % i, squares((0, 255), i))
+    dark = [[255 * (i % 2 == 0) if x < 30 else 255 - v for x, v in enumerate(r)]
+            for r in squares((0, 255), i)]
+    write("m/absolute/images/%d.png" % i,
+          [[20 + 180 * (v > 0) + (x + y) % 9 for x, v in enumerate(r)] for y, r in enumerate(dark)])
+    write("m/absolute/masks/%d.png" % i, dark)
 for i, m in enumerate(masks(0, 1, 2)):
     write("m/palettes/images/%d.png" % i, picture(i))
     write("m/palettes/masks/%d.png" % i, m, red if i % 2 else green)
@@ -391,6 +411,24 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
         "classes that nnU-Net's dataset.json names"
     looks regions classes 4 - '0 background,1 whole,2 core,3 et,' "nnU-Net's regions"
     like "$OUT" 'regions overlap: a value is named after its smallest region' "overlap, as it says"
+    looks box unsure 1 - - "a box filter's 0, 63, 127, 255"
+    like "$OUT" "If it has two values: printf '0-127 background.*128-255 foreground.*data.class_file.*If each is a class: .*255 value_255.*data.classes=4" \
+        "are a question, with the settings that decide"
+    looks smooth unsure 1 - - "smooth edges"
+    like "$OUT" 'a line VALUE NAME for each in classes.txt' "of more values"
+    looks trimap unsure 1 - - "a trimap"
+    looks mixture unsure 1 - - "two colours with smooth edges"
+    exits 7 "init refuses a question" unetctl init q --data m/box --site sandbox
+    exits 0 "an answer is accepted" unetctl init q --data m/box --site sandbox -s data.soft_masks=true
+    spread() { # SET
+        unetctl init "q-$1" --data "m/$1" --site sandbox >"$OUT" 2>"$ERR"
+    }
+    spread exposed
+    is "$(grep -c 'differ by 34.0 deviations .*-s data.scale=percentile' "$ERR")" 1 \
+        "images of different exposure: scaling each by itself is proposed in one line"
+    like q-exposed/study.yaml 'scale: auto' "and not done"
+    spread absolute
+    unlike "$ERR" 'data.scale=percentile' "grey that is the class: it is not"
     looks pictures unsure 1 - - "grey values"
     looks ones unsure 1 - - "two values without 0"
     looks mixed unsure 1 - - "0 and 1 in some, 0 and 255 in others"

@@ -113,6 +113,8 @@ void remarks_log(const struct remarks *r, const char *set)
 #define EXPLAINED 100  /* masks that are read to explain an error */
 #define MAX_JSON ((size_t)16 << 20)
 #define NEAR 64        /* lossy values lie at most so far from 0 or 255 */
+#define FEW_SHARE 0.1  /* of the pixels: fewer between the extreme values may be edges */
+#define ROUGH_SHARE 0.1 /* of the pixels of a value: fewer inside of regions may be edges */
 
 /* --- examining one mask --- */
 
@@ -185,6 +187,24 @@ static int count_pieces(struct mask_stats *stats, const struct pixels *mask, str
     return rc;
 }
 
+static uint32_t value_at(const struct pixels *mask, size_t i, bool coloured)
+{
+    return coloured ? pixels_colour(mask, i) : pixels_sample(mask, i);
+}
+
+/* Returns whether the neighbours of pixel i, as far as it has them, are equal to it. */
+static bool is_flat(const struct pixels *mask, size_t i, bool coloured)
+{
+    size_t w = mask->width, h = mask->height, y = i / w, x = i % w;
+    uint32_t own = value_at(mask, i, coloured);
+
+    for (size_t v = y ? y - 1 : 0; v <= y + 1 && v < h; v++)
+        for (size_t u = x ? x - 1 : 0; u <= x + 1 && u < w; u++)
+            if (value_at(mask, v * w + u, coloured) != own)
+                return false;
+    return true;
+}
+
 static int add_values(struct mask_stats *stats, const struct pixels *mask, bool pieces,
                       struct err *e)
 {
@@ -200,6 +220,7 @@ static int add_values(struct mask_stats *stats, const struct pixels *mask, bool 
             stats->bit_ones++;
         else
             stats->of_value[v]++;
+        stats->flat[v] += is_flat(mask, i, false);
         different += v && !seen[v];
         seen[v] = true;
     }
@@ -212,18 +233,20 @@ static int add_values(struct mask_stats *stats, const struct pixels *mask, bool 
     return pieces ? count_pieces(stats, mask, e) : 0;
 }
 
-static void add_colour(struct mask_stats *stats, uint32_t rgb)
+static void add_colour(struct mask_stats *stats, uint32_t rgb, bool flat)
 {
     size_t i = 0;
 
     while (i < stats->ncolours && i < MASK_STATS_COLOURS && stats->colours[i].rgb != rgb)
         i++;
     if (i == stats->ncolours && i < MASK_STATS_COLOURS)
-        stats->colours[stats->ncolours++] = (struct mask_stats_colour){rgb, 0};
-    if (i < MASK_STATS_COLOURS)
+        stats->colours[stats->ncolours++] = (struct mask_stats_colour){rgb, 0, 0};
+    if (i < MASK_STATS_COLOURS) {
         stats->colours[i].pixels++;
-    else
+        stats->colours[i].flat += flat;
+    } else {
         stats->ncolours = MASK_STATS_COLOURS + 1;
+    }
 }
 
 static void add_colours(struct mask_stats *stats, const struct pixels *mask)
@@ -235,7 +258,7 @@ static void add_colours(struct mask_stats *stats, const struct pixels *mask)
         if (rgb >> 16 == (rgb >> 8 & 255) && rgb >> 16 == (rgb & 255))
             stats->of_value[rgb & 255]++;
         else
-            add_colour(stats, rgb);
+            add_colour(stats, rgb, is_flat(mask, i, true));
     }
     stats->coloured++;
 }
@@ -397,7 +420,7 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
         describe(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
 }
 
-/* Returns whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask
+/* Returns whether nearly all values are close to 0 or 255, some next to them, as a lossy format
  * leaves them. */
 static bool is_lossy(const struct mask_stats *stats)
 {
@@ -405,7 +428,8 @@ static bool is_lossy(const struct mask_stats *stats)
 
     for (unsigned v = 0; v < 256; v++)
         near += v <= NEAR || v >= 255 - NEAR ? stats->of_value[v] : 0;
-    return stats->full == 255 && stats->of_value[0] + stats->of_value[255] >= stats->pixels / 4 &&
+    return stats->full == 255 && stats->of_value[1] + stats->of_value[254] &&
+           stats->of_value[0] + stats->of_value[255] >= stats->pixels / 4 &&
            (double)near >= 0.995 * (double)stats->pixels;
 }
 
@@ -504,11 +528,66 @@ static void propose_listed(const struct mask_stats *stats, const struct values *
     }
 }
 
+/* Returns whether the values between the smallest and the largest may be edges of a mask that was
+ * resized or smoothed: they have few pixels, or hardly any inside of a region. A trimap and a class
+ * of borders look the same. */
+static bool are_edges(const struct mask_stats *stats, const struct values *all)
+{
+    double between = 0, flat = 0;
+
+    for (unsigned v = all->v[0] + 1; v < all->max; v++) {
+        between += (double)stats->of_value[v];
+        flat += (double)stats->flat[v];
+    }
+    return all->n > 2 &&
+           (between < FEW_SHARE * (double)stats->pixels || flat < ROUGH_SHARE * between);
+}
+
+static void propose_edges(const struct values *all, struct mask_proposal *p)
+{
+    unsigned low = all->v[0], half = (low + all->max + 1) / 2;
+
+    p->meaning = MASK_MEANS_UNKNOWN;
+    describe_values(p, all);
+    describe(p, ", those between %u and %u at few pixels or at edges only: a mask of two values that "
+                "was resized or smoothed, or classes, such as borders? If it has two values: printf "
+                "'%u-%u background\\n%u-%u foreground\\n' >classes.txt, then -s "
+                "data.class_file=classes.txt. If each is a class: ", low, all->max, low, half - 1,
+             half, all->max);
+    if (all->n > SHOWN_VALUES)
+        describe(p, "a line VALUE NAME for each in classes.txt");
+    else
+        describe(p, "printf '");
+    for (size_t i = 0; all->n <= SHOWN_VALUES && i < all->n; i++)
+        describe(p, all->v[i] ? "%u value_%u\\n" : "0 background\\n", all->v[i], all->v[i]);
+    describe(p, "%s, then -s data.class_file=classes.txt -s data.classes=%zu. If a value is the share "
+                "of foreground: -s data.soft_masks=true",
+             all->n > SHOWN_VALUES ? "" : "' >classes.txt", all->n);
+}
+
+/* Returns whether most colours hardly occur inside of a region: they are mixed at edges. */
+static bool are_colours_mixed(const struct mask_stats *stats)
+{
+    size_t mixed = 0;
+
+    for (size_t i = 0; i < stats->ncolours && i < MASK_STATS_COLOURS; i++)
+        mixed += (double)stats->colours[i].flat < ROUGH_SHARE * (double)stats->colours[i].pixels;
+    return stats->ncolours > 2 && 2 * mixed > stats->ncolours;
+}
+
 static void propose_colours(const struct mask_stats *stats, struct mask_proposal *p)
 {
     struct values grey = list_values(stats);
     size_t n = stats->ncolours + grey.n;
 
+    if (stats->ncolours <= MASK_STATS_COLOURS && are_colours_mixed(stats)) {
+        p->meaning = MASK_MEANS_UNKNOWN;
+        describe(p, "the masks contain %zu colours, most of them at edges only: smoothing or a lossy "
+                    "format (JPEG) mixed them. Write them as PNG with one value or colour per class; or "
+                    "if each is a class: a line RED GREEN BLUE NAME for each in classes.txt, then -s "
+                    "data.class_file=classes.txt -s data.classes=%zu", n, n);
+        return;
+    }
     if (stats->ncolours > MASK_STATS_COLOURS || n > MASK_STATS_COLOURS) {
         p->meaning = MASK_MEANS_UNKNOWN;
         describe(p,
@@ -556,6 +635,8 @@ void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *ds
                  all.max);
     } else if (are_numbers(stats, &all))
         propose_classes(stats, &all, dst);
+    else if (all.n <= FEW_VALUES && !is_lossy(stats) && are_edges(stats, &all))
+        propose_edges(&all, dst);
     else if (all.n <= FEW_VALUES && !(all.n > 4 && is_lossy(stats)))
         propose_listed(stats, &all, dst);
     else

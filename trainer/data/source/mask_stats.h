@@ -50,13 +50,14 @@ struct mask_stats {
     size_t masks;            /* number of masks examined */
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; in coloured masks only grey pixels */
+    int64_t flat[65536];     /* of these, pixels whose eight neighbours have the same value */
     unsigned full;           /* the largest value that a sample can have: 2^bits - 1 */
     int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; they are in of_value[full] */
     bool one_and_full;       /* some mask contains both 1 and the full value */
     size_t coloured;         /* number of masks with colours; all if palettes_differ */
     struct mask_stats_colour {
         uint32_t rgb;
-        int64_t pixels;
+        int64_t pixels, flat;
     } colours[MASK_STATS_COLOURS]; /* grey is counted in of_value */
     size_t ncolours;               /* larger than MASK_STATS_COLOURS if there are more */
     bool palettes_differ;    /* an index has different colours in two of the first masks; then all
