@@ -187,4 +187,17 @@ exits 3 "data.stage" unetctl plan -C none --gpus 1 --set data.stage=/dev/shm
 like "$ERR" 'data.stage needs data.dir' "is refused there, by what it needs"
 exits 2 "a folder that is relative" unetctl plan -C one --set data.stage=scratch
 like "$ERR" 'is neither an absolute path nor a variable of the nodes' "is refused, too"
+# ---- a folder of masks for each image
+for i in 0001 0002 0003 0004; do
+    mkdir -p "bowl/$i/images" "bowl/$i/masks"
+    cp "other/images/$i.png" "bowl/$i/images" && cp "other/masks/$i.png" "bowl/$i/masks/a.png"
+    cp "other/masks/$i.png" "bowl/$i/masks/b.png"
+done
+ok "folders of masks" unet-train data split --data bowl --out bowl.json
+# shellcheck disable=SC2016 # for the program
+exits 0 "they are staged" unetctl stage --to "$TMP/scratch" --split bowl.json --data "$TMP/bowl" \
+    --out "$TMP" -- sh -c 'cd "$UNETCTL_DATA_DIR" && find . -type f | sort'
+is "$(cat "$OUT")" "$(cd bowl && find . -type f | sort)" "with all their files"
+remove
+
 done_testing

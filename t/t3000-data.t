@@ -188,7 +188,7 @@ report $? "no refused split was written"
 # --- layouts of others ----------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     PYTHONPATH=$srcdir/t python3 - <<'EOP'
-import os
+import glob, os
 from png import *
 masks = [squares((0, 255), i) for i in range(5)]
 def text(path, words):
@@ -251,6 +251,39 @@ text("lay/coco/annotations/instances.json", ["{}"])
 write("lay/coco/images/0.png", picture(0))
 text("lay/yolo/labels/0.txt", ["0 1 1 1 1"])
 write("lay/yolo/images/0.png", picture(0))
+dataset("lay/mmseg", masks[:3], "img_dir/train", "ann_dir/train")
+dataset("lay/mmseg", masks[3:], "img_dir/val", "ann_dir/val")
+dataset("lay/camvid", masks[:3], "train", "trainannot")
+dataset("lay/camvid", masks[3:], "val", "valannot", "v%02d")
+dataset("lay/camvid", masks[3:], "test", "testannot", "t%02d")
+for side, city, some in ("train", "aachen", masks[:2]), ("train", "bonn", masks[2:3]), ("val", "ulm", masks[3:]):
+    for kind in "color", "instanceIds", "labelIds":
+        dataset("lay/cities", [[[(v > 0) * (1 + (kind == "color")) for v in r] for r in m] for m in some],
+                "leftImg8bit/%s/%s" % (side, city), "gtFine/%s/%s" % (side, city), city + "_%06d",
+                "_leftImg8bit", "_gtFine_" + kind)
+    text("lay/cities/gtFine/%s/%s/%s_000000_gtFine_polygons.json" % (side, city, city), ["{}"])
+for k, path in enumerate(glob.glob("lay/mmseg/img_dir/*/*") + glob.glob("lay/camvid/v*/*") +
+                         glob.glob("lay/camvid/t*/*") + glob.glob("lay/cities/left*/*/*/*")):
+    if "annot/" not in path:
+        write(path, picture(100 + k))
+for i, mask in enumerate(masks):
+    name = "lay/bowl/%02d" % i
+    write("%s/images/%02d.png" % (name, i), picture(i))
+    for part in 0, 1:
+        write("%s/masks/%d.png" % (name, part), [[v * ((x > 16) == part) for x, v in enumerate(r)] for r in mask])
+dataset("lay/whole", masks)
+for i in range(4):
+    for k, name in enumerate(("deep/in/cat", "deep/in/dog")):
+        write("lay/%s/%d.png" % (name, i), picture(50 + 4 * k + i))
+for name in "c100/train.bin", "c100/test.bin", "p10/data_batch_1", "p10/batches.meta", \
+        "dotted/train-images.idx3-ubyte", "dotted/train-labels.idx1-ubyte", "p100/cifar-100-python/meta":
+    text("lay/" + name, ["x"])
+text("lay/array/images/1.npy", ["\x93NUMPY"])
+open("lay/array/images/1.npy", "wb").write(b"\x93NUMPY\1\0")
+dataset("lay/array", masks[:1], "masks", "masks")
+os.makedirs("lay/dicom/images")
+open("lay/dicom/images/1.dcm", "wb").write(bytes(128) + b"DICM\2\0")
+dataset("lay/dicom", masks[:1], "masks", "masks")
 for i in range(4):
     for k, name in enumerate(("cls/valid", "cls/invalid", "b/test/x", "b/test/y")):
         write("lay/%s/%d.png" % (name, i), picture(4 * k + i))
@@ -316,7 +349,28 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
         "... is named"
     refused unnamed 'truth/ seems to hold masks.*data.images=scans' \
         "two folders whose contents suggest no classes" 3
+    layout mmseg 3 2 "img_dir/ and ann_dir/"
+    layout camvid 3 2 "train/ and trainannot/, val/ and valannot/"
+    ok "... with their masks" grep -q '"image":"train/00.png","mask":"trainannot/00.png"' lay/camvid.json
+    layout cities 3 2 "leftImg8bit/ and gtFine/ with a folder for each city"
+    is "$(grep -o '"mask":"gtFine/[^"]*_gtFine_labelIds.png"' lay/cities.json | wc -l)" 5 "... by labelIds"
+    layout bowl 4 1 "a folder of masks for each image"
+    unet-train data convert --data lay/bowl --to png --out lay/bowl-png 2>"$ERR"
+    is "$(samples lay/bowl-png/masks)" "$(samples lay/whole/masks)" "... which are one mask together"
+    exits 0 "they are trained" unet-train train --data lay/bowl --set data.split=lay/bowl.json \
+        --size 32x32 --set model.base=2 --set model.depth=1 --epochs 1 --threads 1 --out lay/run
+    cp lay/bowl/01/masks/1.png lay/bowl/01/masks/2.png
+    exits 7 "another mask in such a folder" unet-train train --data lay/bowl \
+        --set data.split=lay/bowl.json --size 32x32 --set model.depth=1 --epochs 1 --out lay/bowl-no
+    like "$ERR" '01/masks/: the file is not the one that the split was made with' "is another mask"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
+    refused deep 'the class folders lie in its folder in: name that one .lay/deep/in' "classes too deep"
+    refused c100 'is CIFAR-100.*not read' "CIFAR-100"
+    refused p100 'is CIFAR-100 for Python' "CIFAR-100 for Python"
+    refused p10 'is CIFAR-10 for Python.*cifar-10-binary.tar.gz' "CIFAR-10 for Python"
+    refused dotted 'MNIST.*for f in .*idx.-ubyte.*mv ' "names of idx files with a dot"
+    refused array '1.npy: an array of NumPy is not read: write it as TIFF' "arrays of NumPy"
+    refused dicom '1.dcm: DICOM is not read: .*dcm2pnm --write-16-bit-png' "DICOM"
     refused coco 'is a COCO set' "COCO's outlines"
     refused yolo 'labels/; other files there are not read, such as 0.txt' "YOLO's boxes"
     refused b 'none for training: train/ is missing' "images to validate alone"
@@ -484,6 +538,18 @@ if ! shared bad-inputs/expect.tsv; then
 fi
 
 # A build without a library must refuse its format with a word about it.
+if command -v python3 >/dev/null && grep -q "^#define HAVE_JPEG 1" "$builddir/config.h"; then
+    PYTHONPATH=$srcdir/t python3 - "$bad/jpeg/40_good.jpg" <<'EOP'
+import sys
+from tfrecord import *
+jpeg = open(sys.argv[1], "rb").read()
+for i, marker in enumerate((0xee, 0xe2, 0xfe)):  # Adobe, an ICC profile, a comment come first
+    write("marked/%d.records" % i, [example(image=octets(
+        jpeg[:2] + bytes([0xff, marker, 0, 14]) + b"Adobe\0d\0\0\0\0\1" + jpeg[2:]), label=number(i))])
+EOP
+    exits 0 "JPEG in records that begin with other markers" unet-train data check marked
+    is "$(wc -l <"$OUT")" 3 "are read"
+fi
 has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
 unsupported() { [[ $1 == jpeg/* ]] && ! has JPEG || [[ $1 == tiff/* ]] && ! has TIFF; }
 check_file() { # PATH VERDICT WANT

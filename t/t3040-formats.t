@@ -394,6 +394,12 @@ write("labelled/train.tfrecord", [example(
     for i, n in enumerate(images)])
 write("real/0.records", [example(image=tensor([2, 2, 1], struct.pack("<4f", -1, 0, 1, 3), 1),
                                  mask=tensor([2, 2, 1], struct.pack("<4i", 0, 1, 1, 0), 3))])
+write("raw/0.records", [example(image_raw=octets(bytes(3072)), height=number(32), width=number(32),
+                                label=number(i)) for i in (0, 1)])
+write("list/0.records", [example(image=field(2, field(1, struct.pack("<4f", 0, 1, 2, 3))), label=number(i))
+                         for i in (0, 1)])
+write("numbered/0.records", [example(image=tensor([2, 2, 1], b"1234"), label=number(i)) for i in (0, 1)])
+write("pixels/0.records", [example(image=tensor([2, 2, 1], b"1234"), mask_raw=octets(b"\0\1\0\1"))])
 write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])
 EOP
 ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
@@ -406,6 +412,15 @@ ok "with a number as label" unet-train data split --data labelled --out labelled
 is "$(count labelled.json)" "tfrecord 10 2 7" "they have classes"
 exits 0 "floats outside 0..1" unet-train data check real
 like "$ERR" 'values outside 0..1' "are remarked on"
+exits 7 "raw pixels in a record" unet-train data split --data raw --out n.json
+like "$ERR" 'raw/0.records: record 0: its feature image/raw holds 3072 bytes that are raw.*serialize_tensor' \
+    "are called so"
+unlike "$ERR" damaged "they are not damaged"
+exits 7 "lists of floats" unet-train data split --data list --out n.json
+like "$ERR" 'its feature image holds floats without their shape.*tf.io.encode_png' "are called so"
+exits 7 "a raw mask" unet-train data split --data pixels --out n.json
+like "$ERR" 'its feature mask/raw holds 4 bytes that are raw' "is called so"
+exits 0 "a tensor with a number as label" unet-train data check numbered
 exits 7 "a damaged picture in a record" unet-train data split --data broken --out n.json
 like "$ERR" 'broken/0.records: record 0: damaged PNG' "is named"
 

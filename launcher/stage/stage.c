@@ -59,9 +59,27 @@ static bool is_inside(const char *name)
     return inside;
 }
 
-/* Adds the file of each entry, once. of_records: a locator is FILE#RECORD. */
-static int add_names(struct stage_list *dst, const struct entry *entries, size_t n, bool of_records,
-                     struct err *e)
+/* Adds the files of a folder of masks, NAME/. */
+static int add_folder(struct stage_list *dst, const char *dir, const char *name, struct err *e)
+{
+    char path[PATH_MAX];
+    struct dirent **files = NULL;
+    int n = scandir(path_format(path, "%s/%s", dir, name), &files, NULL, alphasort);
+    int rc = n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : 0;
+
+    for (int i = 0; i < n; i++) {
+        path_format(path, "%s%s", name, files[i]->d_name);
+        if (rc == 0 && files[i]->d_name[0] != '.')
+            rc = setting_append_line(&dst->names, path, e);
+        free(files[i]);
+    }
+    free(files);
+    return rc;
+}
+
+/* Adds the file of each entry, once. dir: the data folder; of_records: a locator is FILE#RECORD. */
+static int add_names(struct stage_list *dst, const struct entry *entries, size_t n, const char *dir,
+                     bool of_records, struct err *e)
 {
     struct setting_lines *names = &dst->names;
     char name[PATH_MAX], *record;
@@ -74,6 +92,8 @@ static int add_names(struct stage_list *dst, const struct entry *entries, size_t
         if (!is_inside(name))
             rc = err_set(e, ERR_DATA, "'%.200s' is not a file of the data folder; make a new split",
                          name);
+        else if (name[strlen(name) - 1] == '/')
+            rc = add_folder(dst, dir, name, e);
         else if (!names->count || strcmp(names->lines[names->count - 1], name) != 0)
             rc = setting_append_line(names, name, e);
     }
@@ -111,7 +131,7 @@ int stage_list_read(struct stage_list *dst, const char *split_file, struct err *
         if (n)
             qsort(entries, n, sizeof *entries, compare_entries);
         hash_entries(entries, n, dst->hash);
-        rc = n ? add_names(dst, entries, n, *format && strcmp(format, "pairs") &&
+        rc = n ? add_names(dst, entries, n, jsonio_text(root, "data"), *format && strcmp(format, "pairs") &&
                            strcmp(format, "folders"), e)
                : err_set(e, ERR_DATA, "it names no files");
         if (rc)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images and masks of a study as NumPy arrays, by NumPy and Pillow."""
 import math
+import os
 
 import numpy as np
 from PIL import Image
@@ -10,7 +11,12 @@ _TURNS = {2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTO
 
 
 def read_picture(path, mode, orientation):
-    """Samples [H, W] or [H, W, 3] and the largest that they could be, turned as split.json says."""
+    """Samples [H, W] or [H, W, 3] and the largest that they could be, turned as split.json says.
+    FOLDER/ has a mask for each object."""
+    if path.endswith("/"):
+        names = sorted(n for n in os.listdir(path) if not n.startswith("."))
+        masks = [read_picture(path + n, mode, orientation)[0] > 0 for n in names]
+        return np.uint8(255) * np.logical_or.reduce(masks), 255
     with Image.open(path) as f:
         if f.mode.startswith("F"):
             raise SystemExit(f"{path}: holds floats, which this script does not read; "

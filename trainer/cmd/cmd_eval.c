@@ -211,14 +211,17 @@ static int evaluate_data(struct trained *t, struct err *e)
         predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
-    if (dataset)
+    int rc = !dataset ||
+                     dataset_number_classes(dataset, t->classes.names, t->classes.count, e) ||
+                     evaluate_check_targets(t->config.model, dataset, &t->config.classes, e)
+                 ? -1
+                 : 0;
+    if (rc == 0) {
         compare_names(t, dataset);
-    if (dataset)
         trained_compare_bits(t, 0, dataset_count(dataset, DATASET_VAL),
                              dataset_levels(dataset)->bits);
-    int rc = !dataset || evaluate_check_targets(t->config.model, dataset, &t->config.classes, e)
-                 ? -1
-                 : report_scores(t, dataset, e);
+        rc = report_scores(t, dataset, e);
+    }
     dataset_close(dataset);
     return rc;
 }

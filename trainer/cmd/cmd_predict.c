@@ -448,6 +448,25 @@ static int predict_all(struct predict_job *w, struct err *e)
     return rc;
 }
 
+/* Ends the header of classes.csv by a column for each class, named p_NAME. */
+static int write_probability_names(const struct trained *t, FILE *table, struct err *e)
+{
+    struct buf row = {0};
+    char number[16], name[PATH_MAX];
+
+    for (int k = 0; k < t->config.classes && given.probabilities; k++) {
+        snprintf(name, sizeof name, "p_%s", trained_class_name(t, k, number));
+        buf_add(&row, ",");
+        csv_add_cell(&row, name);
+    }
+    buf_add(&row, "\n");
+    int rc = row.failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "classes.csv") : 0;
+    if (rc == 0)
+        fputs(row.data, table);
+    buf_destroy(&row);
+    return rc;
+}
+
 static int classify_all(struct predict_job *w, struct err *e)
 {
     char path[PATH_MAX];
@@ -459,9 +478,10 @@ static int classify_all(struct predict_job *w, struct err *e)
         return -1;
     w->table = atomicfile_stream(a);
     fputs("image,class,name,probability", w->table);
-    for (int k = 0; k < w->trained->config.classes && given.probabilities; k++)
-        fprintf(w->table, ",p%d", k);
-    putc('\n', w->table);
+    if (write_probability_names(w->trained, w->table, e)) {
+        atomicfile_abort(a);
+        return -1;
+    }
     int rc = predict_images(w, e);
     if (w->at < w->list.count || w->failed == w->list.count) {
         atomicfile_abort(a);

@@ -10,7 +10,8 @@
 
 #include "src/atomicfile.h"
 
-#define HEAD_BYTES 64 /* at least PNG_FILE_HEAD and the longest signature */
+#define HEAD_BYTES 160 /* at least PNG_FILE_HEAD and the longest signature */
+#define ANY32 "????????????????????????????????"
 
 /* KIND_FOREIGN: a picture in a format that is not read */
 enum image_kind { KIND_NONE, KIND_FOREIGN, KIND_PNG, KIND_TIFF, KIND_JPEG };
@@ -38,6 +39,10 @@ static const struct signature {
     {"RIFF????WEBP", 12, KIND_FOREIGN, "WebP" CONVERT("webp")},
     {"\0\0\0\x0cjP  ", 8, KIND_FOREIGN, "JPEG 2000" CONVERT("jp2")},
     {"\xff\x4f\xff\x51", 4, KIND_FOREIGN, "JPEG 2000" CONVERT("j2k")},
+    {"\x93NUMPY", 6, KIND_FOREIGN, "an array of NumPy is not read: write it as TIFF (python3: "
+     "tifffile.imwrite('NAME.tif', numpy.load('NAME.npy')))"},
+    {ANY32 ANY32 ANY32 ANY32 "DICM", 132, KIND_FOREIGN,
+     "DICOM is not read: convert it to PNG (DCMTK: dcm2pnm --write-16-bit-png NAME.dcm NAME.png)"},
     {"\x1f\x8b", 2, KIND_NONE, "is not an image but gzip: gunzip it first"},
     {"version https://git-lfs", 23, KIND_NONE,
      "is not an image but a git-LFS pointer: git lfs pull fetches the file"},

@@ -27,13 +27,30 @@ struct jpeg_decoder {
     size_t warning_size;
 };
 
+/* Returns whether libjpeg, as built, does not read this kind of file, which may be sound. */
+static bool is_unsupported(int code)
+{
+    static const int codes[] = {JERR_BAD_PRECISION, JERR_ARITH_NOTIMPL, JERR_SOF_UNSUPPORTED,
+                                JERR_CONVERSION_NOTIMPL, JERR_COMPONENT_COUNT, JERR_NOT_COMPILED,
+                                JERR_IMAGE_TOO_BIG, JERR_WIDTH_OVERFLOW, JERR_OUT_OF_MEMORY};
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
 static void handle_error(j_common_ptr jpeg)
 {
     struct jpeg_decoder *d = jpeg->client_data;
     char text[JMSG_LENGTH_MAX];
 
     jpeg->err->format_message(jpeg, text);
-    err_set(d->e, ERR_DATA, "%s: damaged JPEG: %s", d->name, text);
+    if (is_unsupported(jpeg->err->msg_code))
+        err_set(d->e, ERR_DATA, "%s: a JPEG of a kind that is not read (%s): convert it to PNG",
+                d->name, text);
+    else
+        err_set(d->e, ERR_DATA, "%s: damaged JPEG: %s", d->name, text);
     longjmp(d->on_error, 1);
 }
 

@@ -13,6 +13,7 @@
 #include "src/map.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/text.h"
 #include "trainer/core/host.h"
 #include "trainer/data/set/set_internal.h"
 
@@ -202,6 +203,48 @@ const char *dataset_class_name(const struct dataset *ds, int i)
 {
     return ds->split->nclasses ? ds->split->class_names[i]
            : ds->classes       ? classes_name(ds->classes, i + is_binary(ds)) : "foreground";
+}
+
+static void number_part(struct split_part *part, const int *numbers)
+{
+    for (size_t i = 0; i < part->count; i++)
+        part->items[i].label = numbers[part->items[i].label];
+}
+
+int dataset_number_classes(struct dataset *ds, char *const *names, int count, struct err *e)
+{
+    struct split *s = ds->split;
+    int numbers[256], nfound = 0, unknown = 0;
+    char shown[FILENAME_TEXT_SIZE];
+
+    for (int i = s->nclasses - 1; i >= 0 && s->nclasses <= 256; i--) {
+        numbers[i] = count;
+        while (numbers[i] > 0 && strcmp(names[numbers[i] - 1], s->class_names[i]) != 0)
+            numbers[i]--;
+        nfound += numbers[i] > 0;
+        unknown = numbers[i]-- > 0 ? unknown : i;
+    }
+    if (nfound == 0)
+        return 0;
+    if (nfound < s->nclasses)
+        return err_set(e, ERR_DATA, "%s: \"%s\" is a class here and not in training, and %d of %d "
+                       "classes are: classes are compared by their names", s->dir,
+                       filename_escape(s->class_names[unknown], shown, sizeof shown), nfound,
+                       s->nclasses);
+    char **own = mem_zero((size_t)count, sizeof *own, e);
+    if (!own)
+        return -1;
+    for (int i = 0; i < s->nclasses; i++)
+        free(s->class_names[i]);
+    free(s->class_names);
+    s->class_names = own;
+    s->nclasses = count;
+    number_part(&s->train, numbers);
+    number_part(&s->val, numbers);
+    for (int i = 0; i < count; i++)
+        if (!(own[i] = mem_text(names[i], e)))
+            return -1;
+    return 0;
 }
 
 const struct picture_levels *dataset_levels(const struct dataset *ds)

@@ -153,6 +153,10 @@ uint64_t dataset_hash(const struct dataset *ds);
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
 
+/* Of images with classes: if each class has one of these names, those of a training, numbers the
+ * classes as these are; ERR_DATA if only some have. Called before samples are read. */
+int dataset_number_classes(struct dataset *ds, char *const *names, int count, struct err *e);
+
 /* Returns what SCALE_AUTO maps to 0 and 1, and the bits of the images. */
 const struct picture_levels *dataset_levels(const struct dataset *ds);
 

@@ -5,9 +5,11 @@
 #include "trainer/data/source/source_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/format/tfrecord.h"
+#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
 
@@ -34,9 +36,10 @@ struct example_value {
     uint64_t number;
 };
 
+/* The checksum of a record is right, so that nothing in it is damaged. */
 static int refuse_record(const char *name, const char *what, struct err *e)
 {
-    return err_set(e, ERR_DATA, "%s: damaged: %s", name, what);
+    return err_set(e, ERR_DATA, "%s: is %s", name, what);
 }
 
 static int read_shape(const struct protobuf_field *shape, struct tf_tensor *t)
@@ -63,8 +66,8 @@ static int read_shape(const struct protobuf_field *shape, struct tf_tensor *t)
     return status;
 }
 
-static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, struct tf_tensor *t,
-                       struct err *e)
+/* Returns 0, or -1 if the bytes are not a TensorProto with a type. */
+static int read_tensor(const uint8_t *bytes, size_t nbytes, struct tf_tensor *t)
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
     struct protobuf_field f;
@@ -75,16 +78,17 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
         if (f.number == 1 && f.wire == PROTOBUF_VARINT)
             t->dtype = f.value < 1000 ? (int)f.value : 0;
         else if (f.number == 2 && f.wire == PROTOBUF_BYTES && read_shape(&f, t))
-            return refuse_record(name, "the shape of a tensor", e);
+            return -1;
         else if (f.number == 4 && f.wire == PROTOBUF_BYTES) {
             t->content = f.bytes;
             t->nbytes = f.n;
         }
     }
-    return status ? refuse_record(name, "a tensor", e) : 0;
+    return status || !t->dtype ? -1 : 0;
 }
 
-/* Sets *value to the first entry of a feature's list: number 1 is its bytes_list, 3 its int64_list.
+/* Sets *value to the first entry of a feature's list: number 1 is its bytes_list, 2 its float_list,
+ * 3 its int64_list.
  * Returns whether it has one. */
 static bool find_value(const struct protobuf_field *feature, unsigned number,
                        struct protobuf_field *value)
@@ -104,14 +108,16 @@ static bool find_value(const struct protobuf_field *feature, unsigned number,
 
 static bool is_picture(const struct protobuf_field *feature)
 {
-    static const char *const magic[] = {"\x89PNG", "\xff\xd8\xff\xe0", "\xff\xd8\xff\xe1",
-                                        "\xff\xd8\xff\xdb", "II*", "MM\0*"};
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } magic[] = {{"\x89PNG", 4}, {"\xff\xd8\xff", 3}, {"II*", 4}, {"MM\0*", 4}};
     struct protobuf_field value;
 
     if (!find_value(feature, 1, &value) || value.wire != PROTOBUF_BYTES || value.n < 4)
         return false;
     for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
-        if (memcmp(value.bytes, magic[i], 4) == 0)
+        if (memcmp(value.bytes, magic[i].bytes, magic[i].n) == 0)
             return true;
     return false;
 }
@@ -136,16 +142,6 @@ static bool read_number(const struct protobuf_field *feature, uint64_t *number)
     return false;
 }
 
-static int read_feature(const struct protobuf_field *feature, const char *name, struct tf_tensor *t,
-                        struct err *e)
-{
-    struct protobuf_field value;
-
-    if (find_value(feature, 1, &value) && value.wire == PROTOBUF_BYTES)
-        return read_tensor(value.bytes, value.n, name, t, e);
-    return refuse_record(name, "a feature without serialized tensor", e);
-}
-
 static bool has_word(const struct protobuf_field *key, const char *word)
 {
     return memmem(key->bytes, key->n, word, strlen(word)) != NULL;
@@ -164,7 +160,39 @@ struct search {
     bool pictures; /* the record has encoded pictures: features of other kinds are ignored */
     struct example_value *dst;
     int found, numbers; /* numbers: features that hold a class */
+    char other[160];    /* what a feature for this part holds that is not read, or "" */
 };
+
+/* Reads a feature's tensor or class, or describes what it holds instead, unless that is a single
+ * number, as of a height. */
+static void take_tensor(struct search *s, const struct protobuf_field *key,
+                        const struct protobuf_field *feature)
+{
+    struct protobuf_field value;
+    const char *what = "floats without their shape";
+    char name[64], bytes[64];
+    int n = (int)(key->n < sizeof name ? key->n : sizeof name - 1);
+    uint64_t number;
+
+    snprintf(name, sizeof name, "%.*s", n, (const char *)key->bytes);
+    if (find_value(feature, 1, &value) && value.wire == PROTOBUF_BYTES) {
+        if (read_tensor(value.bytes, value.n, &s->dst->tensor) == 0) {
+            s->found++;
+            return;
+        }
+        snprintf(bytes, sizeof bytes, "%zu bytes that are raw, without their shape", value.n);
+        what = bytes;
+    } else if (!find_value(feature, 2, &value)) {
+        if (read_number(feature, &number)) {
+            s->numbers += s->part == EXAMPLE_TARGET && has_word(key, "label");
+            s->dst->number = number;
+            return;
+        }
+        what = "whole numbers without their shape";
+    }
+    filename_escape(name, s->other, sizeof s->other - 80);
+    snprintf(s->other + strlen(s->other), 80, " holds %s", what);
+}
 
 static void take_picture(struct search *s, const struct protobuf_field *key,
                          const struct protobuf_field *feature)
@@ -200,7 +228,7 @@ static int read_entry(struct search *s, const struct protobuf_field *entry, stru
             value = f;
     }
     if (status || !key.bytes || !value.bytes)
-        return refuse_record(s->name, "an entry of its features", e);
+        return refuse_record(s->name, "not a tf.train.Example: a feature has no name or value", e);
     if (!s->dst) {
         s->pictures |= is_picture(&value);
         return 0;
@@ -211,8 +239,8 @@ static int read_entry(struct search *s, const struct protobuf_field *entry, stru
     }
     if (is_target(&key) != (s->part == EXAMPLE_TARGET))
         return 0;
-    s->found++;
-    return read_feature(&value, s->name, &s->dst->tensor, e);
+    take_tensor(s, &key, &value);
+    return 0;
 }
 
 static int read_entries(const uint8_t *bytes, size_t nbytes, struct search *s, struct err *e)
@@ -231,7 +259,7 @@ static int read_entries(const uint8_t *bytes, size_t nbytes, struct search *s, s
         if (status)
             break;
     }
-    return status ? refuse_record(s->name, "it is not a tf.train.Example", e) : 0;
+    return status ? refuse_record(s->name, "not a tf.train.Example", e) : 0;
 }
 
 static int find_part(const uint8_t *bytes, size_t nbytes, const char *name,
@@ -250,6 +278,10 @@ static int find_part(const uint8_t *bytes, size_t nbytes, const char *name,
         dst->kind = VALUE_NUMBER;
         found = 1;
     }
+    if (found == 0 && *s.other)
+        return err_set(e, ERR_DATA, "%s: its feature %s; an %s is the bytes of a PNG, TIFF or JPEG "
+                       "(tf.io.encode_png), or a tensor (tf.io.serialize_tensor): write the records "
+                       "so", name, s.other, part == EXAMPLE_TARGET ? "annotation" : "image");
     if (found != 1)
         return err_set(e, ERR_DATA,
                        "%s: has %d features that could be the %s; it must have two, one "

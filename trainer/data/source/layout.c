@@ -34,6 +34,7 @@ static const struct layout_row {
     {"img", "label", false, false},         {"img", "labels", false, false},
     {"imgs", "masks", false, false},        {"imgs", "labels", false, false},
     {"imagesTr", "labelsTr", false, true}, /* nnU-Net */
+    {"img_dir", "ann_dir", false, true}, /* mmsegmentation */
     {"JPEGImages", "SegmentationClass", true, true}, /* Pascal VOC */
     {".", ".", false, true},               /* one folder, where masks have a suffix */
 };
@@ -209,6 +210,39 @@ static bool find_below(const char *dir, const struct pairs_part *part, struct la
     return true;
 }
 
+static bool is_subfolder(const char *dir, const char *name, const void *arg)
+{
+    return tree_is_folder(dir, name);
+}
+
+/* Finds train/ and trainannot/ (CamVid) with images, or leftImg8bit/train/ and gtFine/train/ with a
+ * folder for each city (Cityscapes); and the same of val or another name of held-out data. */
+static bool find_sides(const char *dir, struct layout *l)
+{
+    static const char *const *const sides[] = {layout_train, layout_held_out};
+    char name[NAME_MAX + 1], images[PATH_SIZE], masks[PATH_SIZE];
+
+    for (int form = 0; form < 2 && l->nparts == 0; form++)
+        for (int i = 0; i <= l->nparts && i < 2; i++) {
+            struct pairs_part *part = &l->parts[i];
+            snprintf(images, sizeof images, "%s%s", dir, form ? "/leftImg8bit" : "");
+            if (!layout_folder(images, sides[i], name))
+                continue;
+            snprintf(part->images, sizeof part->images, "%s%s", form ? "leftImg8bit/" : "", name);
+            snprintf(part->masks, sizeof part->masks, "%s%s%s", form ? "gtFine/" : "", name,
+                     form ? "" : "annot");
+            snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
+            l->deep = form;
+            if (form ? !find_dir_entry(masks, ".", is_subfolder, NULL, NULL)
+                     : !has_image(dir, part->images) || !has_image(dir, part->masks))
+                continue;
+            part->side = i ? SOURCE_VAL : SOURCE_ANY;
+            l->parts[0].side = i ? SOURCE_TRAIN : SOURCE_ANY;
+            l->nparts++;
+        }
+    return l->nparts > 0;
+}
+
 /* Finds train/images and train/masks, and the same below val/ or another name of held-out data.
  * Returns 1, 0 or -1 as layout_find. */
 static int find_above(const char *dir, const struct source_folders *choice, struct layout *l,
@@ -255,19 +289,37 @@ static int refuse_coco(const char *dir, struct err *e)
     return 0;
 }
 
-/* Finds subfolders, as one per patient, in which masks lie beside their images. */
+/* Returns whether dir/sub holds images/ with one image, and masks/ with those of its objects. */
+static bool has_merged(const char *dir, const char *sub)
+{
+    char path[PATH_SIZE];
+    struct tree images = {0};
+    struct err ignored;
+
+    snprintf(path, sizeof path, "%s/%s", dir, sub);
+    bool found = has_image(path, "masks") &&
+                 tree_list(path, "images", filename_is_image, &images, &ignored) == 0 &&
+                 images.count == 1;
+    tree_free(&images);
+    return found;
+}
+
+/* Finds subfolders, as one per patient, in which masks lie beside their images, or at least two
+ * with one image each and a folder of its masks (Data Science Bowl 2018). */
 static int find_nested(const char *dir, struct layout *l, struct err *e)
 {
     struct tree folders = {0};
-    int rc = tree_list(dir, NULL, NULL, &folders, e);
+    int rc = tree_list(dir, NULL, NULL, &folders, e), nmerged = 0;
 
-    for (size_t i = 0; rc == 0 && i < folders.count; i++)
+    for (size_t i = 0; rc == 0 && nmerged < 2 && i < folders.count; i++) {
+        nmerged += has_merged(dir, folders.paths[i]);
         if (tree_is_folder(dir, folders.paths[i]) && pairs_are_in(dir, folders.paths[i]))
             rc = 1;
+    }
     tree_free(&folders);
-    if (rc <= 0)
+    if (rc < 0 || (rc == 0 && nmerged < 2))
         return rc;
-    *l = (struct layout){.nparts = 1, .nested = true};
+    *l = (struct layout){.nparts = 1, .nested = rc == 1, .merged = rc == 0};
     return 1;
 }
 
@@ -286,6 +338,8 @@ int layout_find(const char *dir, const struct source_folders *choice, struct lay
         return 1;
     if (rc == 0)
         rc = find_above(dir, choice, l, e);
+    if (rc == 0 && !choice->images && !choice->masks && find_sides(dir, l))
+        return 1;
     if (rc < 0 || l->nparts)
         return rc;
     if (rc == 0 && (choice->images || choice->masks))
@@ -344,19 +398,64 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
     return rc;
 }
 
-/* Refuses a folder without at least two classes. If a subfolder has images and masks, suggests that
- * one as the data folder. */
+/* Data sets that are known by the name of a file and not read. */
+static const struct {
+    const char *file, *text;
+} known_sets[] = {
+    {"batches.meta", "is CIFAR-10 for Python, which is not read: fetch the binary version, "
+     "cifar-10-binary.tar.gz of the same page, and name its folder cifar-10-batches-bin"},
+    {"train.bin", "is CIFAR-100, which is not read: write its pictures as PNG, in a folder for each "
+     "class (a record is two labels and 3072 bytes: red, green and blue of 32 x 32)"},
+    {"meta", "is CIFAR-100 for Python, which is not read: write its pictures as PNG, in a folder for "
+     "each class (torchvision.datasets.CIFAR100 gives them with their classes)"},
+    {"train-images.idx3-ubyte", "is MNIST or a set like it, with a dot in the names of its files: for "
+     "f in *.idx?-ubyte; do mv \"$f\" \"${f/.idx/-idx}\"; done, in that folder"}};
+
+static bool is_known(const char *dir, const char *name, const void *arg)
+{
+    return strcmp(name, arg) == 0 && !tree_is_folder(dir, name);
+}
+
+static int refuse_known(const char *dir, struct err *e)
+{
+    for (size_t i = 0; i < sizeof known_sets / sizeof *known_sets; i++)
+        if (find_dir_entry(dir, ".", is_known, known_sets[i].file, NULL))
+            return err_set(e, ERR_DATA, "%s: %s", dir, known_sets[i].text);
+    return 0;
+}
+
+/* Returns whether at least two folders in dir hold images. */
+static bool has_classes(const char *dir)
+{
+    struct tree folders = {0};
+    struct err ignored;
+    int n = 0, rc = tree_list(dir, NULL, NULL, &folders, &ignored);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++)
+        n += has_image(dir, folders.paths[i]);
+    tree_free(&folders);
+    return n > 1;
+}
+
+/* Refuses a folder without at least two classes. If it is a set that is known by its names, says
+ * which; if a subfolder has images and masks, or classes, suggests that one as the data folder. */
 static int refuse_single_class(const struct source *s, const struct tree *folders, struct err *e)
 {
     struct layout l;
     struct err ignored;
     char path[4096];
 
+    if (refuse_known(s->dir, e))
+        return -1;
     for (size_t i = 0; i < folders->count; i++) {
         snprintf(path, sizeof path, "%s/%s", s->dir, folders->paths[i]);
-        if (layout_find(path, &(struct source_folders){0}, &l, &ignored) == 1)
-            return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one (%s)",
-                           s->dir, folders->paths[i], path);
+        bool pairs = layout_find(path, &(struct source_folders){0}, &l, &ignored) == 1;
+        if (refuse_known(path, e))
+            return -1;
+        if (pairs || (s->nclasses == 0 && has_classes(path)))
+            return err_set(e, ERR_DATA, "%s: %s in its folder %s: name that one (%s)", s->dir,
+                           pairs ? "images and masks lie" : "the class folders lie",
+                           folders->paths[i], path);
     }
     return tree_refuse_foreign(s->dir, e) ? -1 :
         err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "

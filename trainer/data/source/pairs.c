@@ -21,7 +21,7 @@ static const struct suffix {
     {"", ".mask"},     {"", "_label"},   {"", "_labels"},   {"", "-label"},  {"", "_seg"},
     {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
     {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
-    {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"}};
+    {"_leftImg8bit", "_gtFine_labelIds"}, {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"}};
 #define NSUFFIXES (sizeof suffixes / sizeof *suffixes)
 
 struct list_entry {
@@ -360,6 +360,13 @@ static int list_images_and_masks(const char *dir, const struct pairs_part *part,
     snprintf(image_suffix, sizeof image_suffix, "%s", chosen.image);
     snprintf(mask_suffix, sizeof mask_suffix, "%s", chosen.mask);
     const struct suffix suffix = {image_suffix, mask_suffix};
+    if (strcmp(mask_suffix, "_gtFine_labelIds") == 0) { /* Cityscapes: beside its other kinds */
+        char base[NAME_MAX + 1];
+        for (size_t i = 0; i < masks->count; i++)
+            masks->items[i].left_out = !cut_suffix(masks->items[i].stem, mask_suffix, base);
+        remove_marked(masks);
+        pairs->nothers = 0;
+    }
     if (refuse_channels(dir, images, &suffix, e) ||
         (one && split_list(images, masks, mask_suffix, e)))
         return -1;

@@ -216,28 +216,92 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
     return rc;
 }
 
+static int check_hash(const char *path, const char *hex, const char *want, struct err *e)
+{
+    return !want || strcmp(want, hex) == 0 ? 0 :
+        err_set(e, ERR_DATA, "%s: the file is not the one that the split was made with (SHA-256 "
+                "%.16s..., recorded %.16s...); restore it, or make a new split", path, hex, want);
+}
+
 /* Hash and pixels come from the same read of the file. */
+static int load_file(const char *path, enum source_part part, const char *want, char hex[65],
+                     struct pixels *img, struct err *e)
+{
+    size_t nbytes;
+    char *bytes = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
+    int rc = bytes ? 0 : -1;
+
+    if (rc == 0 && hex) {
+        sha256_bytes(bytes, nbytes, hex);
+        rc = check_hash(path, hex, want, e);
+    }
+    if (rc == 0)
+        rc = decode_file((const uint8_t *)bytes, nbytes, path, part, img, e);
+    free(bytes);
+    return rc;
+}
+
+/* Sets the pixels of img that are above 0 in the mask of another object to the full value. */
+static int merge_mask(struct pixels *img, const struct pixels *other, const char *path,
+                      struct err *e)
+{
+    size_t n = (size_t)img->width * img->height;
+
+    if (other->width != img->width || other->height != img->height)
+        return err_set(e, ERR_DATA, "%s: has %u x %u pixels, and another mask of its image %u x %u",
+                       path, other->width, other->height, img->width, img->height);
+    for (size_t i = 0; i < n; i++)
+        if (pixels_sample(other, i))
+            img->samples[i] = 255;
+    return 0;
+}
+
+/* Reads a folder of masks, one for each object of an image, as one mask of 0 and 255. hex: set to
+ * the hash of the hashes of its files. */
+static int load_folder(const char *dir, char hex[65], struct pixels *img, struct err *e)
+{
+    struct tree files;
+    struct sha256_ctx all;
+    int rc = tree_list(dir, NULL, filename_is_image, &files, e);
+
+    sha256_init(&all);
+    if (rc == 0 && !files.count)
+        rc = err_set(e, ERR_DATA, "%s: has no masks", dir);
+    for (size_t i = 0; rc == 0 && i < files.count; i++) {
+        struct pixels mask = {0};
+        char *path = mem_textf(e, "%s%s", dir, files.paths[i]);
+        rc = path ? load_file(path, SOURCE_VALUES, NULL, hex, &mask, e) : -1;
+        if (rc == 0 && i == 0) {
+            *img = mask;
+            img->source_bits = 8;
+            rc = pixels_allocate(img, path, 1, 8, e);
+        }
+        if (rc == 0)
+            rc = merge_mask(img, &mask, path, e);
+        sha256_add(&all, hex, 64);
+        pixels_free(&mask);
+        free(path);
+    }
+    sha256_finish(&all, hex);
+    tree_free(&files);
+    return rc;
+}
+
+/* Loads a file, or the masks of a folder if the path ends with /. */
 static int load_path(const char *path, enum source_part part, const char *want, char *sha256,
                      struct pixels *img, struct err *e)
 {
-    char hex[65];
-    size_t nbytes;
-    int rc = 0;
+    char hex[65] = {0};
+    int rc;
 
-    char *bytes = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
-    if (!bytes)
-        return -1;
-    if (want || sha256)
-        sha256_bytes(bytes, nbytes, hex);
-    if (sha256)
-        strcpy(sha256, hex);
-    if (want && strcmp(want, hex) != 0)
-        rc = err_set(e, ERR_DATA,
-                     "%s: the file is not the one that the split was made with (SHA-256 %.16s..., "
-                     "recorded %.16s...); restore it, or make a new split", path, hex, want);
+    if (path[strlen(path) - 1] == '/')
+        rc = load_folder(path, hex, img, e) || check_hash(path, hex, want, e) ? -1 : 0;
     else
-        rc = decode_file((const uint8_t *)bytes, nbytes, path, part, img, e);
-    free(bytes);
+        rc = load_file(path, part, want, want || sha256 ? hex : NULL, img, e);
+    if (rc)
+        pixels_free(img);
+    if (sha256)
+        memcpy(sha256, hex, sizeof hex);
     return rc;
 }
 
@@ -289,6 +353,11 @@ int source_check(struct source *s, const char *locator, uint32_t width, uint32_t
     if (has_containers(s))
         return find_record(s, locator, &record, e) ? 0 : -1;
     char *path = mem_textf(e, "%s/%s", s->dir, locator);
+    if (path && path[strlen(path) - 1] == '/') { /* its files are compared when they are read */
+        int rc = access(path, R_OK | X_OK) ? err_errno(e, ERR_DATA, errno, "%s", path) : 0;
+        free(path);
+        return rc;
+    }
     int rc = path ? image_file_size(path, &w, &h, e) : -1;
     if (rc == 0 && (w != width || h != height))
         rc = err_set(e, ERR_DATA, "%s: has %u x %u pixels, but had %u x %u when the split was made",
@@ -435,15 +504,57 @@ static int list_nested(struct source *s, struct err *e)
     return rc;
 }
 
+/* Adds the one image of each subfolder, with the folder of its masks as mask. */
+static int list_merged(struct source *s, struct err *e)
+{
+    struct tree folders = {0}, images = {0};
+    int rc = tree_list(s->dir, NULL, NULL, &folders, e);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++) {
+        const char *name = folders.paths[i];
+        char sub[NAME_MAX + 16];
+        snprintf(sub, sizeof sub, "%s/images", name);
+        rc = tree_list(s->dir, sub, filename_is_image, &images, e);
+        if (rc == 0 && images.count > 1)
+            rc = err_set(e, ERR_DATA, "%s/%s: has %zu images for one folder of masks, %s/masks", s->dir,
+                         sub, images.count, name);
+        else if (rc == 0 && images.count == 1)
+            rc = source_add(s, name, mem_textf(e, "%s/%s", sub, images.paths[0]),
+                            mem_textf(e, "%s/masks/", name), 0, SOURCE_ANY, e);
+        tree_free(&images);
+    }
+    tree_free(&folders);
+    return rc;
+}
+
+/* Adds the pairs in the folders that the two folders of a part share, as one per city. */
+static int add_deep(struct source *s, const struct pairs_part *part, const char *prefix,
+                    struct err *e)
+{
+    struct tree folders = {0};
+    int rc = tree_list(s->dir, part->images, NULL, &folders, e);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++) {
+        struct pairs_part own = {.side = part->side};
+        snprintf(own.images, sizeof own.images, "%.250s/%.250s", part->images, folders.paths[i]);
+        snprintf(own.masks, sizeof own.masks, "%.250s/%.250s", part->masks, folders.paths[i]);
+        if (tree_is_folder(s->dir, own.images))
+            rc = add_part(s, &own, prefix, false, e);
+    }
+    tree_free(&folders);
+    return rc;
+}
+
 static int list_pairs(struct source *s, const struct layout *l, struct err *e)
 {
     static const char *const prefixes[] = {
         [SOURCE_ANY] = "", [SOURCE_TRAIN] = "train", [SOURCE_VAL] = "val"};
 
-    if (l->nested)
-        return list_nested(s, e);
+    if (l->nested || l->merged)
+        return l->nested ? list_nested(s, e) : list_merged(s, e);
     for (int i = 0; i < l->nparts; i++)
-        if (add_part(s, &l->parts[i], prefixes[l->parts[i].side], l->partial, e))
+        if (l->deep ? add_deep(s, &l->parts[i], prefixes[l->parts[i].side], e)
+                    : add_part(s, &l->parts[i], prefixes[l->parts[i].side], l->partial, e))
             return -1;
     return l->nparts == 1 ? divide_by_lists(s, e) : 0;
 }

@@ -53,6 +53,8 @@ struct layout {
     int nparts;
     bool partial; /* images without a mask are normal and are left out */
     bool nested;  /* each subfolder has masks beside its images; parts is not used */
+    bool merged;  /* each has images/ with one image, and masks/ of its objects; the same */
+    bool deep;    /* the images and masks of a part lie in folders of equal names below it */
 };
 
 /* Looks for the folders of each known layout in dir. Returns 1 if found, 0 if not, and -1 with
