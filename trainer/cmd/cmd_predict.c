@@ -89,7 +89,7 @@ static const char details[] =
     "DIR/NAME_prob_CLASS.png of each class; as TIFF one file of 32-bit floats with a sample per\n"
     "class. DIR/NAME_overlay.png shows the mask over the image. A network that classifies whole\n"
     "images writes DIR/classes.csv: image (FILE#PAGE in a TIFF of several), number and name of\n"
-    "the class, its probability, with --probabilities those of all classes.\n"
+    "the class, its probability, with --probabilities p_NAME of each class.\n"
     "\n"
     "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 

@@ -90,9 +90,9 @@ void remarks_log(const struct remarks *r, const char *set)
     if (r->role == REMARKS_IMAGE && r->pictures && r->highest > r->lowest &&
         r->highest - r->lowest < NARROW)
         log_warn("%s: the images hold only values from %.0f to %.0f of 0 to %.0f, less than a "
-                 "tenth of the range, which data.scale=%s (or range, zscore) spreads", set,
+                 "tenth of the range: data.scale=%srange, percentile or zscore spreads them", set,
                  (double)(r->lowest * full), (double)(r->highest * full), (double)full,
-                 r->bits == 8 ? "percentile" : "auto, as init sets it, percentile");
+                 r->bits == 8 ? "" : "auto (which init sets), ");
     if (r->role == REMARKS_IMAGE && r->flat.count && r->deep.count &&
         (r->bits < 16 || r->of_flag[PIXELS_NFLAGS - 1].count))
         log_warn("%s: %zu image%s 8 bits, such as %s, and %zu %s, such as %s, with values of up to %d "
