@@ -543,12 +543,17 @@ if command -v python3 >/dev/null && grep -q "^#define HAVE_JPEG 1" "$builddir/co
 import sys
 from tfrecord import *
 jpeg = open(sys.argv[1], "rb").read()
+twelve = bytearray(jpeg)
+twelve[jpeg.index(b"\xff\xc0") + 4] = 12
+open("twelve.jpg", "wb").write(twelve)
 for i, marker in enumerate((0xee, 0xe2, 0xfe)):  # Adobe, an ICC profile, a comment come first
     write("marked/%d.records" % i, [example(image=octets(
         jpeg[:2] + bytes([0xff, marker, 0, 14]) + b"Adobe\0d\0\0\0\0\1" + jpeg[2:]), label=number(i))])
 EOP
     exits 0 "JPEG in records that begin with other markers" unet-train data check marked
     is "$(wc -l <"$OUT")" 3 "are read"
+    exits 7 "a JPEG of 12 bits" unet-train data check twelve.jpg
+    like "$ERR" 'twelve.jpg: a JPEG of a kind that is not read .*12.: convert it to PNG' "is not damaged"
 fi
 has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
 unsupported() { [[ $1 == jpeg/* ]] && ! has JPEG || [[ $1 == tiff/* ]] && ! has TIFF; }

@@ -180,7 +180,7 @@ fi
 # -----------------------------------------------------------------------------
 if has TIFF; then
     PYTHONPATH=$srcdir/t python3 - <<'EOP'
-import png, tiff
+import png, struct, tiff
 def turned(rows, o):  # the rows as a camera stores them that asks to turn them by o
     rows = [list(r) for r in (zip(*rows) if o >= 5 else rows)]
     if o in (2, 3, 7, 8): rows = [r[::-1] for r in rows]
@@ -210,6 +210,8 @@ for i in range(10):
     tiff.write("r/labels/masks/%d.tif" % i, [[v // 255 * 1000 for v in r] for r in mask], bits=32, kind=tiff.INT)
     png.write("r/labels/images/%d.png" % i, image)
 tiff.write("r/large.tif", [[0, 70000]], bits=32)
+tag = lambda scheme: struct.pack("<HHIHH", 259, 3, 1, scheme, 0)
+open("r/scheme.tif", "wb").write(open("r/large.tif", "rb").read().replace(tag(1), tag(60000)))
 EOP
     remarks() { # SET REGEX TEXT
         exits 0 "$3" unet-train data split --data "r/$1" --out "r/$1.json"
@@ -237,6 +239,8 @@ EOP
     exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
     like "$ERR" 'contains the value 1000' "are not foreground by themselves"
     exits 0 "an image of 32 bits" unet-train data check r/large.tif
+    exits 7 "an unknown compression" unet-train data check r/scheme.tif
+    like "$ERR" 'scheme.tif: a TIFF of a kind that is not read .*60000.*: convert' "is not damaged"
     oriented() { # SET OPTION...: prints its IoU
         rm -rf "r/run-$1"
         unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 \
@@ -321,6 +325,8 @@ EOP
     like "$ERR" "$other" "by eval, too"
     unet-train predict -c r/run-eight --threads 1 --out r/p16 r/low/images r/eight/images 2>"$ERR"
     like "$ERR" '10 of 20 images hold values of 9 bits, .*of 8 bits' "with the count"
+    unet-train predict -c r/run-low --threads 1 --out r/p61 r/low/images r/eight/images 2>"$ERR"
+    like "$ERR" '10 of 20 images hold values of 8 bits, .*of 9 bits' "of those alone"
     unet-train predict -c r/run-eight --threads 1 --out r/p88 r/eight/images 2>"$ERR"
     unlike "$ERR" 'hold values of' "and equal bits are not"
     mkdir -p r/mixed/images r/mixed/masks

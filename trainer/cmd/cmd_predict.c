@@ -250,8 +250,8 @@ struct predict_job {
     struct image_list list;
     size_t at, failed;
     struct remarks remarks;
-    size_t pages, other_bits; /* other_bits: pages of another kind of values than in training */
-    int bits;                 /* the most of a page (pixels_bits) */
+    size_t pages, others; /* others: pages of another kind of values than in training */
+    int bits;             /* the most of a page (pixels_bits), of others if there are some */
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
 };
@@ -374,10 +374,12 @@ static int predict_page(struct predict_job *w, const struct pixels *img, int pag
 static void count_bits(struct predict_job *w, const struct pixels *img)
 {
     int trained = w->trained->levels.bits, bits = trained ? pixels_bits(img) : 0;
+    bool other = (bits == 8) != (trained == 8) || (bits == 32) != (trained == 32);
 
     w->pages++;
-    w->other_bits += trained && ((bits == 8) != (trained == 8) || (bits == 32) != (trained == 32));
-    w->bits = bits > w->bits ? bits : w->bits;
+    w->others += other;
+    if (other ? w->others == 1 || bits > w->bits : !w->others && bits > w->bits)
+        w->bits = bits;
 }
 
 /* Predicts all pages of the image number w->at. */
@@ -429,7 +431,7 @@ static int predict_images(struct predict_job *w, struct err *e)
             log_error("%s", e->text);
     }
     remarks_log(&w->remarks, given.out);
-    trained_compare_bits(w->trained, w->other_bits, w->pages, w->bits);
+    trained_compare_bits(w->trained, w->others, w->pages, w->bits);
     if (w->failed && w->list.count > 1)
         err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
                 w->failed, w->list.count);
