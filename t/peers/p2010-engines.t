@@ -13,7 +13,7 @@ sandbox_up --nodes 3 --gpus-per-node 2
     skip_all "the nodes of this sandbox have no names of their own"
 
 unet-train data synth --out data -n 24 --size 32x48 --seed 3 2>/dev/null
-unetctl init study --data data --site sandbox --name engines --set data.height=32 \
+unetctl init study --data data --site sandbox --name engines --set data.scale=full --set data.height=32 \
     --set data.width=48 \
     --set model.base=4 --set model.depth=2 --set model.batch_norm=none --set train.epochs=4 \
     --set train.batch_per_gpu=2 --set train.lr=0.01 --set train.lr_scaling=none 2>"$ERR" ||

@@ -41,7 +41,7 @@ exec "$TMP/own/bin/python" "\$@"
 END
 chmod +x python
 unet-train data synth --out data -n 12 --size 32x48 --seed 3 2>/dev/null
-exits 0 "a study" unetctl init study --data data --site local --set data.height=32 \
+exits 0 "a study" unetctl init study --data data --site local --set data.scale=full --set data.height=32 \
     --set data.width=48 --set model.base=4 --set model.depth=2 --set model.batch_norm=none \
     --set train.epochs=3 --set train.batch_per_gpu=2 --set train.lr=0.01 \
     --set train.lr_scaling=none
