@@ -188,7 +188,7 @@ report $? "no refused split was written"
 # --- layouts of others ----------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     PYTHONPATH=$srcdir/t python3 - <<'EOP'
-import glob, os
+import glob, os, pickle, struct
 from png import *
 masks = [squares((0, 255), i) for i in range(5)]
 def text(path, words):
@@ -275,9 +275,14 @@ dataset("lay/whole", masks)
 for i in range(4):
     for k, name in enumerate(("deep/in/cat", "deep/in/dog")):
         write("lay/%s/%d.png" % (name, i), picture(50 + 4 * k + i))
-for name in "c100/train.bin", "c100/test.bin", "p10/data_batch_1", "p10/batches.meta", \
-        "dotted/train-images.idx3-ubyte", "dotted/train-labels.idx1-ubyte", "p100/cifar-100-python/meta":
+for name in "c100/train.bin", "c100/test.bin", "p10/batches.meta", "p100/cifar-100-python/meta":
     text("lay/" + name, ["x"])
+for name in "data_batch_1", "test_batch":
+    data = [[(i * 7 + k * (i + len(name))) % 256 for k in range(3072)] for i in range(4)]
+    pickle.dump({b"labels": [0, 1, 9, 1], b"data": data}, open("lay/p10/" + name, "wb"))
+os.makedirs("lay/dotted")
+open("lay/dotted/train-images.idx3-ubyte", "wb").write(struct.pack(">4I", 2051, 4, 2, 2) + bytes(range(16)))
+open("lay/dotted/train-labels.idx1-ubyte", "wb").write(struct.pack(">2I", 2049, 4) + b"\0\1\0\1")
 text("lay/array/images/1.npy", ["\x93NUMPY"])
 open("lay/array/images/1.npy", "wb").write(b"\x93NUMPY\1\0")
 dataset("lay/array", masks[:1], "masks", "masks")
@@ -365,10 +370,16 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     like "$ERR" '01/masks/: the file is not the one that the split was made with' "is another mask"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused deep 'the class folders lie in its folder in: name that one .lay/deep/in' "classes too deep"
-    refused c100 'is CIFAR-100.*not read' "CIFAR-100"
+    refused c100 "is CIFAR-100.*not read: .*import Image; .*f.png/{s}/{r.1.}" "CIFAR-100"
     refused p100 'is CIFAR-100 for Python' "CIFAR-100 for Python"
     refused p10 'is CIFAR-10 for Python.*cifar-10-binary.tar.gz' "CIFAR-10 for Python"
+    cp "$ERR" told-p10
     refused dotted 'MNIST.*for f in .*idx.-ubyte.*mv ' "names of idx files with a dot"
+    cp "$ERR" told-dotted
+    for set in p10 dotted; do
+        (cd "lay/$set" && sh -c "$(sed -n 's/.*type in that folder: //p' "../../told-$set")") 2>"$ERR"
+        exits 0 "what it says to type" unet-train data split --data "lay/$set" --out "lay/$set.json"
+    done
     refused array '1.npy: an array of NumPy is not read: write it as TIFF' "arrays of NumPy"
     refused dicom '1.dcm: DICOM is not read: .*dcm2pnm --write-16-bit-png' "DICOM"
     refused coco 'is a COCO set' "COCO's outlines"

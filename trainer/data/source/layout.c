@@ -402,14 +402,21 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
 static const struct {
     const char *file, *text;
 } known_sets[] = {
-    {"batches.meta", "is CIFAR-10 for Python, which is not read: fetch the binary version, "
-     "cifar-10-binary.tar.gz of the same page, and name its folder cifar-10-batches-bin"},
-    {"train.bin", "is CIFAR-100, which is not read: write its pictures as PNG, in a folder for each "
-     "class (a record is two labels and 3072 bytes: red, green and blue of 32 x 32)"},
-    {"meta", "is CIFAR-100 for Python, which is not read: write its pictures as PNG, in a folder for "
-     "each class (torchvision.datasets.CIFAR100 gives them with their classes)"},
-    {"train-images.idx3-ubyte", "is MNIST or a set like it, with a dot in the names of its files: for "
-     "f in *.idx?-ubyte; do mv \"$f\" \"${f/.idx/-idx}\"; done, in that folder"}};
+    {"batches.meta", "is CIFAR-10 for Python, which is not read: fetch cifar-10-binary.tar.gz of the "
+     "same page, or type in that folder: python3 -c 'import pickle, sys; "
+     "[open(f + \".bin\", \"wb\").write(b\"\".join(bytes([n]) + bytes(x) for n, x in "
+     "zip(d[b\"labels\"], d[b\"data\"]))) for f in sys.argv[1:] for d in [pickle.load(open(f, \"rb\"), "
+     "encoding=\"bytes\")]]' data_batch_? test_batch"},
+    {"train.bin", "is CIFAR-100, which is not read: type in that folder, and name png/ there: python3 "
+     "-c 'import os; from PIL import Image; [(os.makedirs(p, exist_ok=True), Image.merge(\"RGB\", "
+     "[Image.frombytes(\"L\", (32, 32), r[2 + 1024 * c:1026 + 1024 * c]) for c in range(3)])"
+     ".save(f\"{p}/{i}.png\")) for s in (\"train\", \"test\") for d in [open(s + \".bin\", "
+     "\"rb\").read()] for i in range(len(d) // 3074) for r in [d[3074 * i:3074 * (i + 1)]] for p in "
+     "[f\"png/{s}/{r[1]}\"]]'"},
+    {"meta", "is CIFAR-100 for Python, which is not read: fetch cifar-100-binary.tar.gz of the same "
+     "page and name its folder, for which a command is shown"},
+    {"train-images.idx3-ubyte", "is MNIST or a set like it, with a dot in the names of its files: type "
+     "in that folder: for f in *.idx?-ubyte; do mv \"$f\" \"${f%.*}-${f##*.}\"; done"}};
 
 static bool is_known(const char *dir, const char *name, const void *arg)
 {
