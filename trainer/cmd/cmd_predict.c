@@ -462,9 +462,8 @@ static int write_probability_names(const struct trained *t, FILE *table, struct 
         csv_add_cell(&row, name);
     }
     buf_add(&row, "\n");
-    int rc = row.failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "classes.csv") : 0;
-    if (rc == 0)
-        fputs(row.data, table);
+    fputs(row.failed ? "" : row.data, table);
+    int rc = row.failed ? mem_fail(e) : 0;
     buf_destroy(&row);
     return rc;
 }

@@ -141,45 +141,35 @@ static int examine_pair(struct source *source, const struct source_item *in, str
     return rc;
 }
 
-/* A value that a number of samples have. */
-struct weighted {
-    float value;
-    double samples;
-};
-
 static int by_value(const void *a, const void *b)
 {
-    const struct weighted *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
 }
 
-/* Sets the levels by the points of all images, each of which stands for an equal share of its
- * image's samples; or to the smallest and the largest point if 1 % and 99 % are equal. */
+/* Sets the levels by the points of all images, which count alike: to what 1 % and 99 % of the
+ * points do not exceed, or where these are equal to the smallest and the largest. */
 static int find_levels(const struct candidate *c, size_t n, struct picture_levels *levels,
                        struct err *e)
 {
-    struct weighted *all = mem_alloc(n * SCALE_POINTS, sizeof *all, e);
-    size_t k = 0, first = 0, last;
-    double total = 0, below = 0;
+    float *all = mem_alloc(n * SCALE_POINTS, sizeof *all, e);
+    size_t k = 0;
 
     if (!all)
         return -1;
     *levels = (struct picture_levels){0};
     for (size_t i = 0; i < n; i++) {
         levels->bits = c[i].about_image.bits > levels->bits ? c[i].about_image.bits : levels->bits;
-        for (int p = 0; c[i].points && p < SCALE_POINTS; p++) {
-            all[k++] = (struct weighted){c[i].points[p],
-                                         (double)c[i].item.width * c[i].item.height};
-            total += all[k - 1].samples;
-        }
+        for (int p = 0; c[i].points && p < SCALE_POINTS; p++)
+            all[k++] = c[i].points[p];
     }
     if (k > 0) {
         qsort(all, k, sizeof *all, by_value);
-        for (last = 0; last < k - 1 && (below += all[last].samples) < 0.99 * total; last++)
-            first += below < 0.01 * total;
-        bool wide = all[last].value > all[first].value;
-        levels->values[0] = (double)all[wide ? first : 0].value;
-        levels->values[1] = (double)all[wide ? last : k - 1].value;
+        size_t first = k / 100, last = k - 1 - k / 100;
+        bool wide = all[last] > all[first];
+        levels->values[0] = (double)all[wide ? first : 0];
+        levels->values[1] = (double)all[wide ? last : k - 1];
     }
     free(all);
     return 0;
