@@ -32,8 +32,8 @@ const char *begin_find_set(const struct begin *b, const char *key);
  * script seems to be for several ranks. Writes no file. Returns 0, or -1 with an error. */
 int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e);
 
-/* Adds the text of a study.yaml that trains with the settings of a study, but only on this number of
- * GPUs. Returns 0 or -1. */
+/* Adds the text of a study.yaml that trains with the settings of a study, but only on this number
+ * of GPUs. Returns 0 or -1. */
 int begin_continue(const struct study *s, int gpus, struct buf *dst, struct err *e);
 
 /* If the engine starts one rank of a script that is for several, adds a sentence with what was seen
