@@ -230,6 +230,17 @@ else
     skip "mpirun is not installed" "\$MPIEXEC"
 fi
 
+# ---- a site of another Slurm, for one submission: later verbs ask that one
+make_study away generic
+exits 0 "submit --site sandbox" unetctl submit -C away --site sandbox --gpus 1 -- --hold
+like <(unetctl status -C away 2>&1) '^unet-g01-s1 +PENDING' "status asks the sandbox, not the study's site"
+exits 0 "so does cancel" unetctl cancel -C away --yes
+ok "which ends the job" wait_until 20 eval '! login squeue -h -n demo-unet-g01-s1 -o %i | grep -q .'
+like <(unetctl status -C away 2>&1) '^unet-g01-s1 +CANCELLED' "status knows"
+exits 0 "so does resume" unetctl resume -C away unet-g01-s1 -- --hold
+like <(unetctl status -C away 2>&1) '^unet-g01-s1 +PENDING' "whose job waits there"
+unetctl cancel -C away --yes 2>"$ERR"
+
 # ---- the fast network's names: nodes of this sandbox have one that ends in i
 if login getent hosts node1i >/dev/null; then
     unet-train data synth --out tiny -n 6 --size 32x32 2>/dev/null

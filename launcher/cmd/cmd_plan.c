@@ -316,7 +316,7 @@ static void print_table(const struct plan *p, struct plan_forecast *f)
 
 static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
     struct attempt_job job;
 
     if (scheduler && w->plan.one_allocation) {

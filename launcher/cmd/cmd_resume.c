@@ -39,14 +39,15 @@ static const struct cli_option options[] = {
 };
 
 /* Opens the workspace. Without --scheduler, new jobs are submitted to the scheduler that the
- * newest submission used. */
+ * newest submission used; the study's own site may be another one. */
 static int open_as_before(struct workspace *w, int nrest, char **rest, char kind[16], struct err *e)
 {
     if (workspace_open(w, &given.args, e))
         return -1;
     if (!given.args.scheduler && w->ledger.count) {
         snprintf(kind, 16, "%s", w->ledger.entries[w->ledger.count - 1].scheduler);
-        given.args.scheduler = strcmp(kind, w->plan.scheduler) == 0 ? NULL : kind;
+        if (strcmp(kind, workspace_kind(w)) != 0)
+            *(strcmp(kind, "sandbox") == 0 ? &given.args.site : &given.args.scheduler) = kind;
     }
     workspace_close(w);
     return workspace_open_jobs(w, &given.args, nrest, rest, e);

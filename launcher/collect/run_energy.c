@@ -164,14 +164,15 @@ static bool read_known(const struct plan *p, struct result *r)
     return known;
 }
 
-/* Returns whether exactly one run of the study was submitted as this job. "" never is one. */
-static bool is_own(const struct workspace *w, const char *job)
+/* Returns whether exactly one run of the study was submitted to this Slurm as this job. "" never is
+ * one. */
+static bool is_own(const struct workspace *w, const char *kind, const char *job)
 {
     size_t nruns = 0;
 
     for (size_t i = 0; i < w->ledger.count; i++)
         nruns += *job && strcmp(w->ledger.entries[i].job, job) == 0 &&
-                 strcmp(w->ledger.entries[i].scheduler, "slurm") == 0;
+                 strcmp(w->ledger.entries[i].scheduler, kind) == 0;
     return nruns == 1;
 }
 
@@ -193,7 +194,8 @@ static void keep(const struct plan *p, struct result *r, const struct job_state 
 
 /* Reads the answers that are kept, and lists the runs whose energy Slurm is asked for. Returns
  * their number. */
-static size_t list_asked(const struct workspace *w, struct results *table, struct asked *dst)
+static size_t list_asked(const struct workspace *w, const char *kind, struct results *table,
+                         struct asked *dst)
 {
     struct run_attempt a;
     struct err ignored;
@@ -203,21 +205,21 @@ static size_t list_asked(const struct workspace *w, struct results *table, struc
         if (r->state == RESULT_DONE && isnan(r->energy.gpus_j) && !read_known(&w->plan, r) &&
             run_dir_attempt(w->plan.study.dir, r->run, &a,
                             &ignored) == 0 && a.number == r->attempt &&
-            a.marker_age_s < ASKED_MAX_S && is_own(w, a.job)) {
+            a.marker_age_s < ASKED_MAX_S && is_own(w, kind, a.job)) {
             dst[n].r = r;
             memcpy(dst[n++].job, a.job, sizeof a.job);
         }
     return n;
 }
 
-void node_energy_resolve(struct workspace *w, struct results *table)
+static void resolve_of(struct workspace *w, const char *kind, struct results *table)
 {
     struct asked *asked = calloc(table->count + 1, sizeof *asked);
     const char **ids = calloc(table->count + 1, sizeof *ids);
     struct scheduler_found found = {0};
     struct err ignored;
-    size_t n = asked && ids ? list_asked(w, table, asked) : 0;
-    struct scheduler *slurm = n ? workspace_scheduler(w, "slurm", &ignored) : NULL;
+    size_t n = asked && ids ? list_asked(w, kind, table, asked) : 0;
+    struct scheduler *slurm = n ? workspace_scheduler(w, kind, &ignored) : NULL;
 
     for (size_t i = 0; i < n; i++)
         ids[i] = asked[i].job;
@@ -230,4 +232,10 @@ void node_energy_resolve(struct workspace *w, struct results *table)
     free(found.states);
     free(ids);
     free(asked);
+}
+
+void node_energy_resolve(struct workspace *w, struct results *table)
+{
+    resolve_of(w, "slurm", table);
+    resolve_of(w, "sandbox", table);
 }

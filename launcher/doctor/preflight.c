@@ -561,7 +561,7 @@ static void check_nodes(const struct plan *p, struct findings *f)
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct err e, ignored;
-    struct scheduler *s = workspace_scheduler(w, w->plan.scheduler, &e);
+    struct scheduler *s = workspace_scheduler(w, workspace_kind(w), &e);
     struct job_state *jobs = NULL;
     struct sandbox sandbox;
     size_t njobs;

@@ -179,7 +179,7 @@ static int start(struct workspace *w, const struct plan *own, struct rehearsal *
         rc = r->child = child_start(&c, e);
         close(c.out);
     } else {
-        r->scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+        r->scheduler = workspace_scheduler(w, workspace_kind(w), e);
         rc = !r->scheduler || scheduler_check(r->scheduler, &r->job.job, e) ||
              scheduler_submit(r->scheduler, &r->job.job, r->id, e) ? -1 : 0;
     }

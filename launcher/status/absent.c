@@ -255,10 +255,10 @@ static int ask(const struct plan *p, struct scheduler *scheduler, struct absents
 
 /* Asks the queue, twice if necessary, and the accounting; that one does not answer is not an
  * error. */
-static int ask_all(struct workspace *w, struct absents *all, const char **ids, bool *hides,
-                   bool *is_answered, struct err *e)
+static int ask_all(struct workspace *w, const char *kind, struct absents *all, const char **ids,
+                   bool *hides, bool *is_answered, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, "slurm", e);
+    struct scheduler *scheduler = workspace_scheduler(w, kind, e);
     struct scheduler_found found;
 
     if (!scheduler || ask(&w->plan, scheduler, all, ids, false, &found, e))
@@ -275,9 +275,10 @@ static int ask_all(struct workspace *w, struct absents *all, const char **ids, b
     return 0;
 }
 
-/* Lists the absent runs of Slurm. A cancelled run is asked about only while its job may end. */
-static void gather(const struct workspace *w, struct run_status *runs, size_t count,
-                   struct absents *all)
+/* Lists the absent runs of this Slurm. A cancelled run is asked about only while its job may
+ * end. */
+static void gather(const struct workspace *w, const char *kind, struct run_status *runs,
+                   size_t count, struct absents *all)
 {
     for (size_t i = 0; i < count; i++) {
         struct run_status *s = &runs[i];
@@ -287,7 +288,7 @@ static void gather(const struct workspace *w, struct run_status *runs, size_t co
         const char *scheduler = entry ? entry->scheduler : s->scheduler;
         if (!s->absent || (s->state != STATE_LOST && silence_s(&a) >= absent_wait_s()))
             continue;
-        if (strcmp(scheduler, "slurm") == 0 && *a.id)
+        if (strcmp(scheduler, kind) == 0 && *a.id)
             all->list[all->count++] = a;
         else if (strcmp(scheduler, "local") == 0 && run_status_is_others(s))
             run_status_set(s, STATE_UNKNOWN, "its state is hidden: it is in the local queue of "
@@ -295,7 +296,8 @@ static void gather(const struct workspace *w, struct run_status *runs, size_t co
     }
 }
 
-int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, struct err *e)
+static int resolve_of(struct workspace *w, const char *kind, struct run_status *runs, size_t count,
+                      struct err *e)
 {
     struct absents all = {.list = calloc(count + 1, sizeof *all.list)};
     const char **ids = calloc(count + 1, sizeof *ids);
@@ -303,10 +305,10 @@ int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, s
     int rc = all.list && ids ? 0 : mem_fail(e);
 
     if (rc == 0)
-        gather(w, runs, count, &all);
+        gather(w, kind, runs, count, &all);
     if (all.count)
         rc = list_shared(&w->ledger, &all.shared, e);
-    if (rc == 0 && all.count && ask_all(w, &all, ids, &hides, &is_answered, e)) {
+    if (rc == 0 && all.count && ask_all(w, kind, &all, ids, &hides, &is_answered, e)) {
         rc = 1;
         for (size_t i = 0; i < all.count; i++)
             if (!all.list[i].found)
@@ -320,4 +322,12 @@ int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, s
     free(all.list);
     free(ids);
     return rc;
+}
+
+int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, struct err *e)
+{
+    int rc = resolve_of(w, "slurm", runs, count, e);
+    int of_sandbox = rc < 0 ? 0 : resolve_of(w, "sandbox", runs, count, e);
+
+    return of_sandbox ? of_sandbox : rc;
 }

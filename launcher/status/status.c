@@ -339,7 +339,7 @@ static bool awaits_marker(const struct run_status *s, const struct job_state *jo
 {
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
 
-    return strcmp(s->scheduler, "slurm") == 0 && job->state != STATE_CANCELLED &&
+    return workspace_is_slurm(s->scheduler) && job->state != STATE_CANCELLED &&
            !has_stopped && job->ended && clock_age(job->ended) < awaited_max_s();
 }
 
@@ -482,10 +482,10 @@ struct survey {
 
 static const struct scheduler_answer *query_scheduler(struct survey *v, const char *kind)
 {
-    int i = strcmp(kind, "slurm") == 0 ? WORKSPACE_SLURM
-            : strcmp(kind, "local") == 0 ? WORKSPACE_LOCAL : WORKSPACE_DRY;
-    struct scheduler_answer *a = &v->answers[i];
+    struct scheduler_answer *a = &v->answers[WORKSPACE_DRY];
 
+    for (int i = 0; i < WORKSPACE_NKINDS; i++)
+        a = strcmp(kind, plan_schedulers[i]) == 0 ? &v->answers[i] : a;
     if (!a->asked) {
         a->asked = true;
         a->failed = query_jobs(v->w, kind, &a->jobs, &a->njobs, &v->list->reason) != 0;
@@ -560,7 +560,7 @@ static void decide_refused(struct run_status *s)
 static bool needs_job(const struct survey *v, const struct run_status *s)
 {
     return s->attempt.marker != RUN_DONE || may_be_ending(s) ||
-           (v->plan && strcmp(s->scheduler, v->plan->scheduler) == 0);
+           (v->plan && strcmp(s->scheduler, workspace_kind(v->w)) == 0);
 }
 
 /* Decides one run. The marker is read again after ledger (the log of submissions) and scheduler,
@@ -575,7 +575,7 @@ static int decide_run(struct survey *v, struct run_status *s, struct err *e)
      * have a job, if its folder and the ledger were removed */
     int number = s->attempt.number ? s->attempt.number : entry ? entry->attempt : v->plan ? 1 : 0;
 
-    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : p->scheduler);
+    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : workspace_kind(v->w));
     if (number && *p->study_id && needs_job(v, s)) {
         a = query_scheduler(v, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {
@@ -629,7 +629,7 @@ static int survey_runs(struct survey *v, size_t count, struct err *e)
         rc = decide_all(v, count, e);
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
         const struct scheduler_answer *a = &v->answers[i];
-        if (strcmp(plan_schedulers[i], v->w->plan.scheduler) == 0) {
+        if (strcmp(plan_schedulers[i], workspace_kind(v->w)) == 0) {
             v->list->jobs = a->jobs;
             v->list->njobs = a->njobs;
         } else {
@@ -687,7 +687,7 @@ int status_list_decide(struct workspace *w, const struct plan *plan, struct stat
     struct survey v = {.w = w, .plan = plan, .list = dst};
 
     *dst = (struct status_list){0};
-    if (query_scheduler(&v, plan->scheduler)->failed) {
+    if (query_scheduler(&v, workspace_kind(w))->failed) {
         *e = dst->reason;
         return -1;
     }

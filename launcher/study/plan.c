@@ -18,7 +18,7 @@
 
 #define MAX_RUNS 100000
 
-const char *const plan_schedulers[] = {"slurm", "local", "dry", NULL};
+const char *const plan_schedulers[] = {"slurm", "local", "dry", "sandbox", NULL};
 
 /* ---- the study and its site ---- */
 

@@ -12,7 +12,8 @@
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 
 /* in the order of plan_schedulers */
-static open_f *const openers[] = {scheduler_slurm_open, scheduler_local_open, scheduler_dry_open};
+static open_f *const openers[] = {scheduler_slurm_open, scheduler_local_open, scheduler_dry_open,
+                                scheduler_slurm_open};
 
 static int open_with_words(struct workspace *w, const struct plan_args *args, int nwords,
                            char **words, struct err *e)
@@ -74,11 +75,23 @@ void workspace_close(struct workspace *w)
     *w = (struct workspace){.ledger.lock_fd = -1};
 }
 
+const char *workspace_kind(const struct workspace *w)
+{
+    bool is_slurm = strcmp(w->plan.scheduler, "slurm") == 0;
+
+    return is_slurm && w->plan.site.sandbox ? "sandbox" : w->plan.scheduler;
+}
+
+bool workspace_is_slurm(const char *kind)
+{
+    return strcmp(kind, "slurm") == 0 || strcmp(kind, "sandbox") == 0;
+}
+
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
 {
     const struct plan *p = &w->plan;
     long jobs = p->max_in_flight ? p->max_in_flight : p->site.max_in_flight;
-    struct scheduler_config config = {.sandbox = p->site.sandbox,
+    struct scheduler_config config = {.sandbox = strcmp(kind, "sandbox") == 0,
                                       .interface = p->study.slurm.interface,
                                       .clusters = p->options.clusters,
                                       .max_in_flight = (int)jobs};

@@ -254,7 +254,7 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
     {"take-over", 0, CLI_FLAG, NULL,                                                       \
      "act on runs of other users, too, and become their submitter", &(args).take_over, 0, 0}
 
-enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
+enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_SANDBOX, WORKSPACE_NKINDS };
 
 struct workspace {
     struct plan plan; /* without runs */
@@ -289,6 +289,11 @@ int workspace_check_effect(const struct study *s, const struct ledger *l, const 
                            struct err *e);
 
 void workspace_close(struct workspace *w);
+
+/* Returns the kind that new jobs go to, as the ledger has it: "sandbox" is the Slurm of `unetctl
+ * sandbox`, which may be beside one of this machine. */
+const char *workspace_kind(const struct workspace *w);
+bool workspace_is_slurm(const char *kind);
 
 /* Returns the scheduler of this kind, or NULL. It is opened at first use and closed by
  * workspace_close. */

@@ -442,7 +442,7 @@ static int note(struct workspace *w, const struct share *s, enum ledger_event ev
                 .reason = event == LEDGER_SUBMITTING ? s->items[i].run.reason : NULL,
                 .job = outcome == SCHEDULER_SUBMITTED ? result_of(s, i)->id : NULL};
     int rc = is_dry(&w->plan) ? 0 : ledger_append_all(&w->ledger, event, notes, n,
-                    w->plan.scheduler, e);
+                    workspace_kind(w), e);
     free(notes);
     return rc;
 }
@@ -675,7 +675,7 @@ static void warn_of_time(const struct plan *p)
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
     struct dependency dependency;
 
     if (!scheduler || (b->count && data_split_make(&w->plan, e)))

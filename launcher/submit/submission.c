@@ -89,7 +89,7 @@ static int withdraw_others(struct workspace *w, const struct status_list *list,
             continue;
         log_warn("%s: attempt %d is job %s; its second job %s is cancelled", s->run.id,
                  s->attempt.number, s->job, other->id);
-        struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+        struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
         if (!scheduler || scheduler_cancel(scheduler, other->id, e))
             return err_prefix(e, "%s", s->run.id);
     }
@@ -211,7 +211,7 @@ static int choose_new(struct workspace *w, const struct status_list *list, struc
 /* Waits for the jobs of lost answers. */
 static int settle(struct workspace *w, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
 
     return !scheduler || in_flight_settle(&w->ledger, scheduler, e) ? -1 : 0;
 }
