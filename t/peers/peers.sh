@@ -21,6 +21,10 @@ sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$module" ||
 }
 mend_torch() {
     mkdir mended
+    case $(python3 -c 'import importlib.metadata as m; print(m.version("torch"))') in
+    1.13*) ;;
+    *) return ;;
+    esac
     cat >mended/sitecustomize.py <<'END'
 import dataclasses, enum
 made, members = dataclasses.dataclass, enum.EnumType.__iter__
