@@ -446,7 +446,9 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
     bool drops = c.launcher && !own && !keeps;
     size_t first = drops && c.first == 0 ? c.end : 0;
 
-    if (check_words(b, &c, first, dst, e))
+    int rc = check_words(b, &c, first, dst, e) || (keeps && command_line_add_numbers(&c, &text, e));
+    buf_destroy(&text);
+    if (rc)
         return -1;
     if (dst->engine->is_python && (!c.has_script || (c.interpreter < c.n && !c.is_python)))
         return err_set(e, ERR_CONFIG, "-- %s: engine %s runs a script of Python: '-- python3 "

@@ -412,7 +412,7 @@ static int add_script(const struct script_values *s, struct buf *b, struct err *
     for (size_t i = 0; rc == 0 && i <= n; i++) {
         if (i == cut && engine->by_launcher) {
             buf_add(b, c.launcher ? "" : " -m torch.distributed.run");
-            command_line_add_numbers(&c, b);
+            rc = command_line_add_numbers(&c, b, e);
         }
         if (i < n)
             add_word(b, words[i]);
@@ -420,7 +420,7 @@ static int add_script(const struct script_values *s, struct buf *b, struct err *
     if (rc == 0 && !module)
         add_word(b, script_values_get(s, "script"));
     free(text);
-    return rc;
+    return rc ? err_prefix(e, "%s: %s.python", s->run->study->file, engine->name) : 0;
 }
 
 static int set_command(struct script_values *s, struct err *e)

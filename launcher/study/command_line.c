@@ -51,10 +51,10 @@ static const struct command_starter {
                   "--num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) "
                   "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT",
                   /* without it, a node of one GPU starts a job of one rank, and the others wait */
-                  "cpu tpu use_deepspeed use_fsdp use_megatron_lm config_file",
+                  "use_deepspeed use_fsdp use_megatron_lm config_file",
                   " $([ $WORLD_SIZE = 1 ] || [ -e "
                   "\"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml\" ] || "
-                  "echo --multi_gpu)"}},
+                  "echo --multi_gpu)", .alone = "cpu tpu"}},
     {"deepspeed", NULL,
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
@@ -265,16 +265,24 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
     return 0;
 }
 
-void command_line_add_numbers(const struct command_line *c, struct buf *dst)
+int command_line_add_numbers(const struct command_line *c, struct buf *dst, struct err *e)
 {
     const struct command_launcher *l =
         c->launcher && c->launcher->numbers ? c->launcher : &starters[0].launcher;
     bool is_told = !l->several;
     char name[64];
 
-    for (size_t i = c->first; l == c->launcher && i < c->end && !is_told; i++)
-        is_told = has_name(l->kinds, name, option_name(c->words[i], name));
+    for (size_t i = c->first; l == c->launcher && i < c->end; i++) {
+        size_t n = option_name(c->words[i], name);
+        if (l->alone && has_name(l->alone, name, n))
+            return err_set(e, ERR_CONFIG, "%s ... %s starts one rank, and the others are waited for "
+                           "until the time limit; leave it out, or use '--engine pytorch -- python3 "
+                           "SCRIPT ARGS' with ACCELERATE_USE_CPU=true in pytorch.env",
+                           filename_base(c->words[c->first]), c->words[i]);
+        is_told |= l->kinds && has_name(l->kinds, name, n);
+    }
     buf_addf(dst, " %s%s", l->numbers, is_told ? "" : l->several);
+    return 0;
 }
 
 size_t command_line_count(const struct command_line *c, size_t i, bool *is_number)

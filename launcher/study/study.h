@@ -203,6 +203,7 @@ struct command_launcher {
     const char *numbers; /* their values, as words of run_file.sh; NULL as counts */
     const char *kinds;   /* if it has none of these options, */
     const char *several; /* this word is added, too; NULL: none */
+    const char *alone;   /* with these options it starts one rank only; NULL: none */
 };
 
 struct command_line {
@@ -221,8 +222,9 @@ struct command_line {
 /* Finds them by a table of programs. Returns 0, or -1 with ERR_CONFIG: there are two launchers. */
 int command_line_parse(const char *const *words, size_t n, struct command_line *dst, struct err *e);
 
-/* Adds the launcher's `numbers`, or torchrun's if they are NULL. */
-void command_line_add_numbers(const struct command_line *c, struct buf *dst);
+/* Adds the launcher's `numbers`, or torchrun's if they are NULL. Returns 0, or -1 with ERR_CONFIG:
+ * an option lets it start one rank only. */
+int command_line_add_numbers(const struct command_line *c, struct buf *dst, struct err *e);
 
 /* Returns the number of the launcher's words from words[i] on that belong together: an option with
  * its values, or 1. Sets *is_number to whether it is an option that unetctl sets itself. */
