@@ -118,6 +118,7 @@ struct log_proposal {
     char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
     char quality[32], unit[24];                                   /* quality.name, work.unit */
     size_t intervals;                                             /* that it reads in this log */
+    double last_s;                                                /* of the last of them */
     bool stepped;                                                 /* they are not epochs */
     struct buf rows;                                              /* the first three, one a line */
 };

@@ -339,6 +339,7 @@ static int try_form(const char *path, const struct log_form *form, struct log_pr
     if (rc == 0) {
         dst->intervals = r.curve ? r.curve->n : 0;
         dst->stepped = r.stepped;
+        dst->last_s = r.curve && r.curve->n ? r.curve->seconds[r.curve->n - 1] : NAN;
         snprintf(dst->unit, sizeof dst->unit, "%s", strcmp(r.unit, "steps") ? r.unit : "");
         snprintf(dst->quality, sizeof dst->quality, "%s",
                  isfinite(result_quality(&r)) ? result_quality_word(&r) : "");
@@ -397,6 +398,32 @@ static size_t value_kind(const struct kind *k)
     return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
 }
 
+/* Names the group `time` of the pattern by what its numbers count in this log, as other logs may not
+ * show it. */
+static void name_time(const char *path, struct log_proposal *p)
+{
+    static const char *const names[] = {"elapsed", "epoch_time"};
+    static const char group[] = "(?<time>";
+    const char *at = strstr(p->pattern, group);
+    struct log_proposal other;
+    struct err ignored;
+
+    for (size_t i = 0; at && p->intervals > 1 && i < sizeof names / sizeof *names; i++) {
+        other = (struct log_proposal){0};
+        int n = snprintf(other.pattern, sizeof other.pattern, "%.*s(?<%s>%s",
+                         (int)(at - p->pattern), p->pattern, names[i], at + strlen(group));
+        bool fits = n < (int)sizeof other.pattern &&
+                    try_form(path, &(struct log_form){.pattern = other.pattern}, &other,
+                             &ignored) == 0 && other.intervals == p->intervals &&
+                    other.last_s == p->last_s;
+        buf_destroy(&other.rows);
+        if (!fits)
+            continue;
+        memcpy(p->pattern, other.pattern, sizeof p->pattern);
+        return;
+    }
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, const struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
@@ -441,6 +468,8 @@ static int try_lines(const char *path, const struct kind *kinds, size_t n, struc
         rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name =
                       i < sizeof times / sizeof *times ? quality : NULL}, dst, e);
     }
+    if (rc == 0)
+        name_time(path, dst);
     return rc;
 }
 
