@@ -171,6 +171,8 @@ bad() { # TEXT REGEX INIT WORDS...
 }
 bad "two launchers" 'srun ... torchrun: two launchers of ranks; leave srun out' \
     -- srun -n 2 torchrun --nproc_per_node 2 train.py
+bad "accelerate on CPUs" 'accelerate ... --cpu starts one rank, .*--engine pytorch' \
+    -- accelerate launch --cpu --num_processes 2 train.py
 bad "a script that is missing" 'nothing.py: No such file' -- python3 nothing.py
 bad "a script that is a folder" 'pkg: it is a folder' -- python3 pkg
 bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 \
@@ -240,6 +242,9 @@ is "$(started -- accelerate launch --num_processes 4 --mixed_precision bf16 plai
 is "$(started -- accelerate launch --multi_gpu --use_fsdp plain.py 1 | sed 's/.*_PORT//')" \
     ' plain.py 1' \
     "and no word against a way of its own"
+exits 3 "a launcher of one rank in study.yaml is refused by plan" unetctl plan -C st --gpus 2 \
+    --set "torchrun.python=accelerate launch --cpu"
+like "$ERR" 'study.yaml: torchrun.python: accelerate ... --cpu starts one rank' "with its key"
 is "$(started -- torchrun --nproc_per_node 4 --tee 3 -m pkg.train 1)" \
     "\$start torchrun --tee 3 $counts $at -m pkg.train 1" "a module stays one"
 is "$(started --engine torchrun -- python3 -m pkg.train 1)" \
@@ -308,8 +313,11 @@ epoch 1: 12.5 s, loss 0.52
 epoch 2: 11.5 s, loss 0.42
 epoch 3: 10.5 s, loss 0.4
 quality: val_loss 0.49
-pattern Epoch\s+(?<epoch>N)/.*?loss=(?<loss>N).*?val_loss=(?<val_loss>N).*?time:\s+(?<time>N)s
+pattern Epoch\s+(?<epoch>N)/.*?loss=(?<loss>N).*?val_loss=(?<val_loss>N).*?time:\s+(?<epoch_time>N)s
 name val_loss' "a line for each epoch: its first rows are shown, pattern and quality written"
+printf 'epoch %d time %d.5\n' 1 3 2 6 3 10 >logs/clock.log
+like <(proposed logs/clock.log) '^pattern .*time\\s.\(\?<elapsed>' \
+    "a time that counts from the start is named so, for logs that do not show it"
 cat >logs/steps.log <<'EOT'
 2026-11-26 21:31:38,123 INFO step 100 | loss 3.21 | 1.25 s/it | lr 1e-4
 2026-11-26 21:31:58,123 INFO step 200 | loss 3.01 | 1.20 s/it | lr 1e-4
@@ -482,9 +490,17 @@ if git -C src init -q 2>"$ERR"; then
 fi
 rm -rf st
 unetctl init st --site local -- ./venv/bin/python src/train.py 2>"$ERR"
-ok "a run behind a venv" unetctl submit -C st --gpus 1 --wait --timeout 60
-echo "# edited" >>src/train.py
-ok "a repeat after an edit" unetctl submit -C st --gpus 1 --seeds 2 --wait --timeout 60
+ok "runs behind a venv" unetctl submit -C st --gpus 1,2 --wait --timeout 60
+echo "# edited" >>src/part.py && cp plain.py src/later.py
+ok "a repeat after an edit" unetctl submit -C st --gpus 1,2 --seeds 2 --wait --timeout 60
 is "$(cut -d' ' -f1 st/runs/command-g01-s*/attempt-1/source.sha256 | sort | uniq -d | wc -l)" 1 \
     "is known as another script by its hash, the rest as the same"
+exits 0 "is collected" unetctl collect -C st
+like <(paste -sd' ' "$OUT" | tr -s ' ') \
+    's2: done, [^;]*; (later.py, part.py|part.py, later.py) differ from what command-g01-s1 executed' \
+    "which files differ is said"
+exits 0 "and reported" unetctl report -C st --text
+like <(paste -sd' ' "$OUT" | tr -s ' ') \
+    '2 runs executed other files, and are of a series of their own: of command-g01-s2, [^:]*part.py' \
+    "so does the report"
 done_testing

@@ -323,11 +323,21 @@ static int name_all(struct series_list *l, struct err *e)
     return rc;
 }
 
-/* Adds a note on the runs that are not used as they are copies of others. */
-static void note_copied(const struct results *table, struct buf *notes)
+/* Adds notes on the runs that are not used as they are copies of others, and on those that executed
+ * other files. */
+static void note_runs(const struct results *table, struct buf *notes)
 {
-    const struct result *first = NULL;
-    size_t n = 0;
+    const struct result *first = NULL, *edited = NULL;
+    size_t n = 0, nedited = 0;
+
+    for (const struct result *r = table->rows; r < table->rows + table->count; r++)
+        if (!r->copied && r->state == RESULT_DONE && strstr(r->note, RESULT_NOTE_EDITED) &&
+            nedited++ == 0)
+            edited = r;
+    if (nedited && notes)
+        buf_addf(notes, "%zu run%s executed other files, and %s of a series of their own: of %.80s, "
+                 "%.450s.\n", nedited, plural((long)nedited), nedited == 1 ? "is" : "are",
+                 edited->run, edited->note);
 
     for (size_t i = 0; i < table->count; i++)
         if (table->rows[i].copied && n++ == 0)
@@ -351,7 +361,7 @@ int series_list_compute(struct series_list *dst, const char *source, const struc
             rc = add_group(dst, source, table, &all.list[i], facts, notes, e);
     if (rc == 0)
         rc = name_all(dst, e);
-    note_copied(table, notes);
+    note_runs(table, notes);
     if (rc)
         series_list_destroy(dst);
     destroy_groups(&all);

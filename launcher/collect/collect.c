@@ -402,6 +402,73 @@ static void sort_table(struct results *table)
     suspects_mark_copied(table);
 }
 
+/* Copies the hash of what the run executed. */
+static void get_script(const struct result *r, char dst[80])
+{
+    const char *text = r->settings ? r->settings : "";
+    struct setting_text s;
+
+    for (*dst = 0; !*dst && settings_next(&text, &s);)
+        if (s.nkey == 6 && strncmp(s.key, "script", 6) == 0)
+            snprintf(dst, 80, "%.*s", (int)s.nvalue, s.value);
+}
+
+static char *read_sources(const struct study *study, const struct result *r)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+    size_t size;
+
+    path_format(path, "%s/runs/%s/attempt-%d/source.sha256", study->dir, r->run, r->attempt);
+    return atomicfile_read(path, FILES_TEXT_MAX, &size, &ignored);
+}
+
+/* Adds the names of the files, after their hashes, whose lines, or whose names, `other` does not
+ * have. Returns their number. */
+static size_t add_changed(const char *lines, const char *other, bool by_name, struct buf *dst)
+{
+    size_t n = 0;
+
+    for (const char *end; (end = strchr(lines, '\n')); lines = end + 1) {
+        char line[PATH_MAX + 80];
+        snprintf(line, sizeof line, "%.*s", (int)(end + 1 - lines), lines);
+        char *name = line + (strlen(line) > 65 ? 65 : 0); /* with a blank before it */
+        if (strstr(other, by_name ? name : line))
+            continue;
+        name[strcspn(name, "\n")] = 0;
+        if (n++ < 3)
+            buf_addf(dst, "%s%.100s", dst->length ? ", " : "", name + 1);
+    }
+    return n;
+}
+
+/* Notes which files of a run differ from those of the first run of its engine: they are series of
+ * their own. */
+static void note_sources(const struct study *study, struct results *table)
+{
+    const struct result *first = NULL;
+    char script[80], other[80];
+
+    for (struct result *r = table->rows; r < table->rows + table->count; r++) {
+        get_script(r, script);
+        if (r->state != RESULT_DONE || !*script)
+            continue;
+        if (!first || strcmp(first->engine, r->engine) != 0)
+            first = r;
+        get_script(first, other);
+        char *a = strcmp(script, other) ? read_sources(study, first) : NULL;
+        char *b = a ? read_sources(study, r) : NULL;
+        struct buf names = {0};
+        size_t n = b ? add_changed(b, a, false, &names) + add_changed(a, b, true, &names) : 0;
+        if (n && !*r->note && !names.failed)
+            snprintf(r->note, sizeof r->note, "%.330s%s differ%s" RESULT_NOTE_EDITED "%.100s executed",
+                     names.data, n > 3 ? " and others" : "", n > 1 ? "" : "s", first->run);
+        buf_destroy(&names);
+        free(a);
+        free(b);
+    }
+}
+
 int collect_runs(const struct study *study, struct results *table, struct err *e)
 {
     if (scan_runs(study, table, e)) {
@@ -422,6 +489,7 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
         return -1;
     }
     sort_table(table);
+    note_sources(study, table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)

@@ -164,6 +164,9 @@ enum result_state {
     RESULT_UNREAD       /* its log is of an unknown form or too large, as the note says */
 };
 
+/* In the note of a run that executed other files than the first of its engine. */
+#define RESULT_NOTE_EDITED " from what "
+
 struct result {
     char run[128];   /* unique in its table */
     char engine[32]; /* embedded, native, horovod ... */
@@ -171,7 +174,7 @@ struct result {
     long seed;
     int attempt; /* 0: there is none */
     enum result_state state;
-    char note[512]; /* what went wrong, where, why */
+    char note[512]; /* what went wrong, where, why; of a done run, what is odd */
 
     /* What it trained. */
     long epochs; /* completed */
