@@ -413,11 +413,14 @@ like words 'Accuracy with 8 GPUs is undecided \(0.8933 against 0.8933\): on thes
 'changes in steps of 0.0067, and the margin is 0.01; that takes 500 images, or a margin of 0.034' \
     "it says which images or margin decide"
 made loss loss 1 2 4 8
-exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report
+exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report --text
 tr -s '\n ' ' ' <"$OUT" >words
 like words '^Use 4 GPUs: 4.0x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs '\
 'val_loss rises by 0.200' \
     "the count whose loss rises is not used"
+like words 'Runs ended far worse \(val_loss more than 0.05 above the median of the base case, 2.30' \
+    "runs whose loss is a little worse have not collapsed"
+unlike words '[Cc]ollapse' "nor does a table say so"
 made tokens tokens 1 2 4 8
 exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
 tr -s '\n ' ' ' <"$OUT" >words

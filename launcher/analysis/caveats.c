@@ -511,10 +511,10 @@ static void add_unknown_quality(struct decision *d, const struct series *s)
         }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
-            "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as collapsed "
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as %s "
             "if its log names the quality or other runs of its count have one.",
             n, n == 1 ? " has" : "s have", s->quality, first->run, first->gpus,
-            plural(first->gpus));
+            plural(first->gpus), s->is_share ? "collapsed" : "far worse");
 }
 
 static void add_quality(struct decision *d, const struct series *s)

@@ -33,11 +33,11 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
                          : "an interval that is simultaneous over all counts", s->lower ? "below " : "above -",
              scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
     buf_addf(b, " A run more than %.3g%s %s the median of the base case, or that diverged, has "
-             "collapsed: the interval is about the others. A count is not used where that share is "
-             "shown to exceed %.0f %% (one-sided 95 %% limit), and is undecided where a run "
-             "collapsed and it is not shown to be less.",
+             "%s: the interval is about the others. A count is not used where that share is shown "
+             "to exceed %.0f %% (one-sided 95 %% limit), and is undecided where a run %s and it is "
+             "not shown to be less.",
              scale * QUALITY_COLLAPSE * rule->margin, unit, s->lower ? "above" : "below",
-             100 * QUALITY_COLLAPSE_SHARE);
+             series_collapsed(s), 100 * QUALITY_COLLAPSE_SHARE, series_collapsed(s));
 }
 
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
@@ -354,9 +354,9 @@ static int explain_quality(const struct series *s, const struct quality *q, char
 
     if (q->state == QUALITY_COLLAPSES)
         return snprintf(dst, size,
-                        "%zu of %zu run%s collapsed (%s more than %.3g %s the median of the "
+                        "%zu of %zu run%s %s (%s more than %.3g %s the median of the "
                         "base case)",
-                        q->ncollapsed, q->nruns, plural((long)q->nruns), s->quality,
+                        q->ncollapsed, q->nruns, plural((long)q->nruns), series_collapsed(s), s->quality,
                         QUALITY_COLLAPSE * c->margin, s->lower ? "above" : "below");
     struct interval losses = quality_losses(s, &c->interval);
     int n = snprintf(dst, size, "%s %s by %.*f", s->quality, quality_fall_word(s), s->decimals,
@@ -450,7 +450,8 @@ static void explain_seeds(struct decision *d, const struct series *s,
                  d->rule.efficiency);
     else if (seeds->collapse) {
         snprintf(d->next_why, sizeof d->next_why, "enough to show whether more than %.0f %% of the "
-                 "runs collapse, if as many do as so far", 100 * QUALITY_COLLAPSE_SHARE);
+                 "runs %s, if as many do as so far", 100 * QUALITY_COLLAPSE_SHARE,
+                 s->is_share ? "collapse" : "end far worse");
         return;
     } else if (seeds->change == 0)
         snprintf(what, sizeof what, "that an unchanged %s holds", s->quality);

@@ -288,7 +288,7 @@ size_t compare_needed(double sd, double df, double distance, size_t nfamily, boo
 
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
-const char *quality_state_name(const struct quality *q)
+const char *quality_state_name(const struct quality *q, const struct series *s)
 {
     static const char *const names[] = {
         [QUALITY_UNKNOWN] = "unknown",
@@ -298,6 +298,8 @@ const char *quality_state_name(const struct quality *q)
         [QUALITY_COLLAPSES] = "collapses",
     };
 
+    if (q->state == QUALITY_COLLAPSES && s && !s->is_share)
+        return "far worse";
     return q->state == QUALITY_HOLDS && q->by_construction ? "holds by construction"
                                                            : names[q->state];
 }

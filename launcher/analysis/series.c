@@ -531,6 +531,11 @@ const char *series_quantity_name(const struct series *s, enum quantity q)
                                                      : quantity_name(q);
 }
 
+const char *series_collapsed(const struct series *s)
+{
+    return s->is_share ? "collapsed" : "ended far worse";
+}
+
 const char *series_quality_title(const struct series *s)
 {
     return strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;

@@ -25,7 +25,7 @@ static void add_quality_tile(struct doc *doc, const struct series *s, const stru
         doc_tile(doc, TO_HTML, s->quality, "%.*f\tbase case", s->decimals, best);
     else if (isfinite(best))
         doc_tile(doc, TO_HTML, s->quality, "%.*f\t%s; %.*f with %d GPU%s", s->decimals, best,
-                 quality_state_name(&d->quality[d->best - s->points]), s->decimals, base,
+                 quality_state_name(&d->quality[d->best - s->points], s), s->decimals, base,
                  d->base->gpus, plural(d->base->gpus));
 }
 

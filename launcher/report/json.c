@@ -186,7 +186,7 @@ static void add_decision(json_t *o, const struct decision *d, size_t npoints)
         const struct quality *q = &d->quality[i];
         json_t *one = i ? add_comparison(json_object(), &q->change) : json_object();
         json_array_append_new(
-            iou, ADD(one, {"state", json_string(quality_state_name(q))},
+            iou, ADD(one, {"state", json_string(quality_state_name(q, NULL))},
                      {"why", q->why ? json_string(q->why) : json_null()},
                      {"distinct_runs", integer(q->nruns)}, {"collapsed", integer(q->ncollapsed)},
                      {"collapsed_at_least", number(q->collapse_least)},

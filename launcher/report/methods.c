@@ -167,11 +167,11 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
                  : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises"
                                                         : "shows that it falls"
                  : q->state == QUALITY_COLLAPSES || q->collapse_open
-                     ? "is of the runs that did not collapse, which does not show that it holds"
+                     ? "is of the other runs, which does not show that it holds"
                      : "does not decide whether it holds",
                  d->rule.margin);
-        buf_addf(b, "; %zu of %zu run%s collapsed", q->ncollapsed, q->nruns,
-                 plural((long)q->nruns));
+        buf_addf(b, "; %zu of %zu run%s %s", q->ncollapsed, q->nruns,
+                 plural((long)q->nruns), series_collapsed(s));
         buf_add(b, ".\n");
     }
 }

@@ -180,17 +180,19 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
     bool by_trainer = strcmp(s->engine, "embedded") == 0 && s->is_share;
+    const char *collapsed = s->is_share ? "collapsed" : "far worse";
 
     table_init(t,
                "Quality of %s after the last %s%s: %s%s is the mean over the %sruns of a count. "
-               "Collapsed: runs more than %.3g %s the median of the base case, or without a value, "
+               "%s: runs more than %.3g %s the median of the base case, or without a value, "
                "with the 95 %% upper limit of their share. Change: difference of the others from "
                "the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies %s%.3g.%s",
                rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
                s->quality, s->lower ? ", of which less is better," : "",
-               s->limited ? "whole " : "", QUALITY_COLLAPSE * d->rule.margin,
+               s->limited ? "whole " : "", s->is_share ? "Collapsed" : "Far worse",
+               QUALITY_COLLAPSE * d->rule.margin,
                s->lower ? "above" : "below", s->lower ? "below " : "above -",
                d->rule.margin,
                by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
@@ -208,10 +210,10 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_number(t, "least", several ? quality->min : NAN, s->decimals);
         table_number(t, "most", several ? quality->max : NAN, s->decimals);
         if (judged && judged->nruns)
-            table_word(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
+            table_word(t, collapsed, "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
                        ceil(100 * judged->collapse_most - 1e-9));
         else
-            table_word(t, "collapsed", "-");
+            table_word(t, collapsed, "-");
         table_number(t, "change", c->difference, s->decimals);
         add_interval_cell(t, "its interval", &c->interval, s->decimals, s);
         add_test(t, c);
@@ -219,7 +221,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                                              : !judged ? "-"
                                              : judged->state == QUALITY_FALLS
                                                  ? quality_fall_word(s)
-                                                 : quality_state_name(judged));
+                                                 : quality_state_name(judged, s));
         table_number(t, "Dice",
                      result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);

@@ -184,8 +184,8 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
         return;
     }
     if (q->collapse_open)
-        buf_addf(b, "; %zu of %zu run%s collapsed, which does not show whether more than %.0f %% "
-                 "do", q->ncollapsed, q->nruns, plural((long)q->nruns),
+        buf_addf(b, "; %zu of %zu run%s %s, which does not show whether more than %.0f %% do",
+                 q->ncollapsed, q->nruns, plural((long)q->nruns), series_collapsed(s),
                  100 * QUALITY_COLLAPSE_SHARE);
     else if (interval_is_known(&c->interval))
         buf_addf(b, "; the 95 %% interval of the change, %.*f to %.*f, includes %s%.3g", s->decimals,
@@ -233,11 +233,11 @@ static void add_held(struct buf *b, const struct analysis_series *as)
     if (s->counted)
         buf_addf(b, " on these %ld images", s->counted);
     buf_addf(b, " (%.*f against %.*f; change %.*f, 95 %% interval %.*f to %.*f; %zu of %zu run%s "
-                "collapsed, 95 %% limit %.0f %%", decimals, c->b, decimals, c->a, decimals,
+                "%s, 95 %% limit %.0f %%", decimals, c->b, decimals, c->a, decimals,
              table_round(c->difference, decimals), decimals,
              table_round(c->interval.low, decimals), decimals,
              table_round(c->interval.high, decimals), q->ncollapsed, q->nruns,
-             plural((long)q->nruns), ceil(100 * q->collapse_most - 1e-9));
+             plural((long)q->nruns), series_collapsed(s), ceil(100 * q->collapse_most - 1e-9));
     if (d->quality->ncollapsed)
         buf_addf(b, "; %zu of %zu with %d GPU%s", d->quality->ncollapsed, d->quality->nruns,
                  d->base->gpus, plural(d->base->gpus));
@@ -412,8 +412,8 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
                      quality_fall_word(&as->series), as->series.decimals,
                      quality_loss(&as->series, q->change.difference));
         if (q->state == QUALITY_COLLAPSES)
-            buf_addf(b, "%s%zu of %zu run%s collapsed", slow ? ", " : "", q->ncollapsed, q->nruns,
-                     plural((long)q->nruns));
+            buf_addf(b, "%s%zu of %zu run%s %s", slow ? ", " : "", q->ncollapsed, q->nruns,
+                     plural((long)q->nruns), series_collapsed(&as->series));
         buf_add(b, ")");
         before = ", ";
     }
@@ -434,8 +434,8 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         if (!q->ncollapsed || q->why)
             continue;
         if (!before)
-            buf_addf(b, "Runs collapsed (%s more than %.3g %s the median of the base case, %.4f, "
-                     "or none): ", s->quality, QUALITY_COLLAPSE * d->rule.margin,
+            buf_addf(b, "Runs %s (%s more than %.3g %s the median of the base case, %.4f, "
+                     "or none): ", series_collapsed(s), s->quality, QUALITY_COLLAPSE * d->rule.margin,
                      s->lower ? "above" : "below", d->base->q[QUANTITY_QUALITY].median);
         buf_addf(b, "%s%zu of %zu with %d GPUs (", before ? before : "", q->ncollapsed, q->nruns,
                  s->points[i].gpus);
