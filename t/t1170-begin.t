@@ -424,32 +424,6 @@ columns='{ print index($0, "COMPLETED"), index($0, "STATE") }'
 is "$(unetctl status -C st | awk "$columns" | sort -u | paste -sd' ')" \
     "0 0 0 18 18 0" "its columns stand below each other"
 
-# ---- GPUs of several types
-cat >bin/sinfo <<'EOT'
-#!/bin/sh
-printf 'main|4|idle|gpu:a100:2(S:0)\nmain|4|idle|gpu:h100:2,mps:100\n'
-EOT
-cat >bin/scontrol <<'EOT'
-#!/bin/sh
-case "$*" in
-*config*) printf 'ClusterName = toy\nSLURM_VERSION = 24.11.0\n' ;;
-*partition*) echo "PartitionName=main Default=YES State=UP MaxTime=UNLIMITED TotalNodes=2" ;;
-esac
-EOT
-printf '#!/bin/sh\n' >bin/squeue
-chmod +x bin/sinfo bin/scontrol bin/squeue
-rm -rf st
-unetctl init st --set slurm.interface=commands --set slurm.time=1:00:00 -- ./a.out 2>"$ERR"
-unetctl doctor -C st >"$OUT" 2>&1
-like "$OUT" \
-    'partition main has GPUs of several types \(a100,h100\), and a run may get any of them' \
-    "doctor names them"
-unetctl plan -C st --gpus 1 --test-only >"$OUT" 2>&1
-like "$OUT" 'partition main has GPUs of several types \(a100,h100\)' "so does plan --test-only"
-unetctl doctor -C st --set slurm.constraint=a100 >"$OUT" 2>&1
-unlike "$OUT" 'several types' "unless the study chooses nodes"
-rm bin/sinfo bin/scontrol bin/squeue
-
 # ---- what a run executes
 listed() { # WORDS...: source.list of a run of them
     rm -rf st

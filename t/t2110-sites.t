@@ -241,6 +241,21 @@ exits 0 "so does resume" unetctl resume -C away unet-g01-s1 -- --hold
 like <(unetctl status -C away 2>&1) '^unet-g01-s1 +PENDING' "whose job waits there"
 unetctl cancel -C away --yes 2>"$ERR"
 
+# ---- a partition that gives whole nodes: a run sees its own GPUs of the node's 8
+login scontrol update PartitionName=main OverSubscribe=EXCLUSIVE
+make_step_study whole sandbox --set train.global_batch=12
+for engine in command pytorch; do
+    printf '%s:\n  script: %s\n' $engine "$srcdir/t/engine.sh"
+done >>whole/study.yaml
+echo '  python: bash' >>whole/study.yaml
+for engine in command pytorch; do
+    exits 0 "$engine on whole nodes" unetctl submit -C whole --engine $engine --gpus 1,2
+done
+ok "all end" wait_until 120 all_states whole COMPLETED
+is "$(grep -h '^CUDA_VISIBLE_DEVICES=' whole/runs/*/attempt-1/told-* | cut -d= -f2 | xargs)" \
+    "0 0,1 0 0,1 0,1" "each rank sees the GPUs of its run"
+login scontrol update PartitionName=main OverSubscribe=NO
+
 # ---- the fast network's names: nodes of this sandbox have one that ends in i
 if login getent hosts node1i >/dev/null; then
     unet-train data synth --out tiny -n 6 --size 32x32 2>/dev/null
@@ -257,4 +272,18 @@ if login getent hosts node1i >/dev/null; then
 else
     skip "the sandbox's nodes have no names of their own" "host_suffix"
 fi
+
+# ---- GPUs of several types in one partition, by libslurm and by Slurm's commands
+login scontrol update 'NodeName=node[1-3]' Gres=gpu:a100:8
+login scontrol update 'NodeName=node[4-7]' Gres=gpu:h100:8
+for interface in auto commands; do
+    set -- -C whole --set slurm.interface=$interface
+    unetctl doctor "$@" >"$OUT" 2>&1
+    like "$OUT" 'partition main has GPUs of several types \(a100,h100\), and a run may get any' \
+        "$interface: doctor names them"
+    unetctl plan "$@" --engine command --gpus 1 --test-only >"$OUT" 2>&1
+    like "$OUT" 'partition main has GPUs of several types \(a100,h100\)' "so does plan --test-only"
+done
+unetctl doctor -C whole --set slurm.constraint=a100 >"$OUT" 2>&1
+unlike "$OUT" 'several types' "unless the study chooses nodes"
 done_testing
