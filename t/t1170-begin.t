@@ -173,7 +173,16 @@ bad "two launchers" 'srun ... torchrun: two launchers of ranks; leave srun out' 
     -- srun -n 2 torchrun --nproc_per_node 2 train.py
 bad "accelerate on CPUs" 'accelerate ... --cpu starts one rank, .*--engine pytorch' \
     -- accelerate launch --cpu --num_processes 2 train.py
-bad "a script that is missing" 'nothing.py: No such file' -- python3 nothing.py
+for words in 'python3 nothing.py' 'srun -n 2 python3 nothing.py' 'torchrun nothing.py' \
+    'accelerate launch nothing.py'; do
+    # shellcheck disable=SC2086 # words
+    bad "$words" '-- nothing.py: there is no such script$' -- $words
+done
+for words in nothing 'srun -n 2 nothing' 'mpirun -np 2 nothing'; do
+    # shellcheck disable=SC2086 # words
+    bad "$words" '-- nothing: no folder of PATH has this program; give its path, such as ./nothing$' -- $words
+done
+bad "a path of srun's that is missing" '-- ./nothing: there is no such program$' -- srun ./nothing
 bad "a script that is a folder" 'pkg: it is a folder' -- python3 pkg
 bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 \
     train.py

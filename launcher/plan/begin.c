@@ -307,10 +307,11 @@ static bool is_in_container(const struct begin *b)
     return *begin_find_set(b, "container");
 }
 
-static int refuse_missing(const char *program, struct err *e)
+static int refuse_missing(const char *program, bool is_script, struct err *e)
 {
-    return strchr(program, '/')
-               ? err_set(e, ERR_CONFIG, "-- %s: there is no such program", program)
+    return strchr(program, '/') || is_script
+               ? err_set(e, ERR_CONFIG, "-- %s: there is no such %s", program,
+                         is_script ? "script" : "program")
                : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; give its path, "
                          "such as ./%s", program, program);
 }
@@ -326,8 +327,9 @@ static int check_words(const struct begin *b, const struct command_line *c, size
     if (!script)
         return err_set(e, ERR_USAGE, "init: '-- %s ...' names no program or script that it starts",
                        filename_base(c->words[0]));
-    if (first < c->program && !child_find(c->words[first], X_OK, file))
-        return refuse_missing(c->words[first], e);
+    bool is_first = first < c->program || !(c->has_script || is_in_container(b));
+    if (is_first && access(c->words[first], F_OK) && !child_find(c->words[first], X_OK, file))
+        return refuse_missing(c->words[first], false, e);
     snprintf(all, sizeof all, ".%s%.*s", folders ? ":" : "", PATH_MAX, folders ? folders : "");
     if (command_line_find(c, all, file)) {
         make_absolute(c->is_module ? "" : script, c->is_module ? dst->module : dst->script);
@@ -340,7 +342,7 @@ static int check_words(const struct begin *b, const struct command_line *c, size
     if (c->is_module)
         return err_set(e, ERR_CONFIG, "-- -m %s: neither this folder nor PYTHONPATH has the module",
                        script);
-    return access(script, F_OK) ? err_errno(e, ERR_CONFIG, errno, "-- %s", script)
+    return access(script, F_OK) ? refuse_missing(script, true, e)
                                 : err_set(e, ERR_CONFIG, "-- %s: it is a folder; name the script",
                                           script);
 }
@@ -480,7 +482,7 @@ static int place_program(struct chosen *c, struct err *e)
 
     if (!c->engine->is_python && !strchr(c->script, '/')) {
         if (!child_find(c->script, X_OK, path))
-            return refuse_missing(c->script, e);
+            return refuse_missing(c->script, false, e);
         memcpy(c->script, path, sizeof path);
     }
     buf_add(&c->args, c->args.length ? "]" : "");
