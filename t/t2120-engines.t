@@ -109,6 +109,24 @@ login sbatch -W exclusive/runs/command-g01-s2/submit_file.sh >"$OUT" 2>&1
 like exclusive/runs/command-g01-s2/attempt-1/told-0 '^CUDA_VISIBLE_DEVICES=0$' \
     "sees its own GPU, too"
 
+# ---- a site whose setup hides the list: how many GPUs a rank sees is noted, and reported
+make_step_study unlisted sandbox --set train.epochs=2 --set train.global_batch=12
+sed -i '/^licenses:/d' unlisted/site.yaml
+printf 'options: [--exclusive]\n' >>unlisted/site.yaml
+printf 'command:\n  script: %s\n  setup: [unset CUDA_VISIBLE_DEVICES]\n' "$srcdir/t/engine.sh" \
+    >>unlisted/study.yaml
+printf '#!/bin/sh\necho "GPU 0: a"\necho "GPU 1: b"\n' >bin/nvidia-smi
+chmod +x bin/nvidia-smi
+exits 0 "runs of it" unetctl submit -C unlisted --engine command --gpus 1,2 --wait --timeout 120
+is "$(cd unlisted/runs && cat command-g0?-s1/attempt-1/gpus-seen; ls command-g02-s1/attempt-1/gpus-seen 2>&1 |
+    grep -c 'No such')" "2 1
+1" "a rank of the run on 1 GPU sees 2"
+exits 0 "is reported" unetctl report -C unlisted --text
+like <(tr -s '\n ' ' ' <"$OUT") 'In 1 of 2 runs a rank sees more GPUs than its run was given .command-g01-s1: a '\
+'rank sees 2 GPUs of its node, and the run was given 1 there' \
+    "with both numbers"
+rm bin/nvidia-smi
+
 # ---- a program that goes on from its own checkpoints
 make_study slow sandbox --set train.epochs=50
 sed -i '/^licenses:/d' slow/site.yaml

@@ -354,6 +354,25 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
 }
 
+/* Adds that ranks see more GPUs than their runs were given. */
+static void add_seen(struct decision *d, const struct series *s)
+{
+    const struct result *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = s->nrows; i-- > 0;)
+        if (strncmp(s->rows[i].note, RESULT_NOTE_SEEN, strlen(RESULT_NOTE_SEEN)) == 0) {
+            first = &s->rows[i];
+            n++;
+        }
+    if (n)
+        add_caveat(d, CAVEAT_SEEN_GPUS,
+            "In %zu of %zu run%s a rank sees more GPUs than its run was given (%.60s: %.120s). A "
+            "program that uses all that it sees is measured on another number of GPUs: let Slurm "
+            "list them in CUDA_VISIBLE_DEVICES, or give the others to nobody (ConstrainDevices).",
+            n, s->nrows, plural((long)s->nrows), first->run, first->note);
+}
+
 static bool is_foreign(const struct series *s)
 {
     return strcmp(s->engine, "embedded") != 0;
@@ -711,6 +730,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
 {
     d->ncaveats = 0;
     add_machine(d, s);
+    add_seen(d, s);
     add_flat(d, s);
     add_all_ranks(d, s);
     add_uncovered(d, s);

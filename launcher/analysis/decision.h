@@ -210,6 +210,7 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
+    CAVEAT_SEEN_GPUS,      /* a rank sees more GPUs than its run was given */
     CAVEAT_FLAT,           /* no speed-up: one rank, work that is not shared, or that of one GPU */
     CAVEAT_ALL_RANKS,      /* logs have a row for each rank */
     CAVEAT_LONG_LOGS,      /* logs add up to more than their jobs took */

@@ -599,6 +599,20 @@ static void read_stage(const char *attempt_dir, struct result *r)
         fclose(f);
 }
 
+/* Notes that a rank sees more GPUs than the run has on the node, as run_file.sh has written. */
+static void note_seen(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX];
+    int seen, given;
+    FILE *f = files_stream(path_format(path, "%s/gpus-seen", attempt_dir), "r", FILES_TEXT_MAX);
+
+    if (f && fscanf(f, "%d %d", &seen, &given) == 2)
+        snprintf(r->note, sizeof r->note, RESULT_NOTE_SEEN "%d GPUs of its node, and the run was "
+                 "given %d there", seen, given);
+    if (f)
+        fclose(f);
+}
+
 static void read_attempt(const char *study_dir, const struct run_attempt *found,
                          const struct log_form *form, struct result *r, struct attempt *a)
 {
@@ -620,6 +634,7 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         set_elastic(r, a->worlds);
     } else {
         set_result_state(r, RESULT_DONE, "");
+        note_seen(found->path, r);
         read_stage(found->path, r);
         run_energy_measure(study_dir, r);
         set_job_times(r, a);

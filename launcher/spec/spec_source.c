@@ -312,9 +312,13 @@ void spec_source_add_visible(const struct cluster_spec_task *t, int per_task, bo
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *list = getenv(names[i]);
-        bool outside = !list && i == 0 && !getenv("SLURM_JOB_ID");
-        int n = list ? count_devices(list) : outside ? count_listed() : 0;
+        int n = list ? count_devices(list) : i == 0 ? count_listed() : 0;
         bool all = of_node || n < of_run; /* fewer: the launcher gave this rank its own */
+        if (!list && getenv("SLURM_JOB_ID")) { /* which ones are the run's is unknown */
+            if (n > of_run)
+                buf_addf(dst, "\nUNETCTL_GPUS_SEEN=%d %d", n, of_run);
+            continue;
+        }
         if (n <= (all ? of_run : per_task))
             continue;
         buf_addf(dst, "\n%s=", names[i]);

@@ -55,8 +55,9 @@ int spec_source_number(const char *name, size_t *dst, struct err *e);
 int spec_source_count_gpus(void);
 
 /* Adds "\nNAME=LIST" for each variable of GPUs that lists more than this task may see, as on a node
- * that its job has as a whole: all GPUs of the run on the node (of_node), or its own. Outside of
- * Slurm GPUs that no variable lists are those of nvidia-smi. */
+ * that its job has as a whole: all GPUs of the run on the node (of_node), or its own. GPUs that no
+ * variable lists are those of nvidia-smi; in a job of Slurm, where these may be others', adds
+ * "\nUNETCTL_GPUS_SEEN=SEEN GIVEN" if they are more than the run has on the node. */
 void spec_source_add_visible(const struct cluster_spec_task *t, int per_task, bool of_node,
                              struct buf *dst);
 

@@ -24,6 +24,7 @@ while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 
 cd {{run_dir|sh}}
 [ -z "${UNETCTL_ALLOCATION:-}" ] || echo "$SLURM_STEP_NODELIST" >attempt-{{attempt}}/step-nodes
+[ -z "${UNETCTL_GPUS_SEEN:-}" ] || echo "$UNETCTL_GPUS_SEEN" >attempt-{{attempt}}/gpus-seen
 {{energy}}
 start=exec
 case $UNETCTL_ENGINE in

@@ -36,7 +36,7 @@ fi
 # Others may be able to write here: what this script writes and removes must not be elsewhere, nor
 # let it wait.
 for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,starts,source.sha256,bad-nodes} \
-    "$attempt"/{stopped,DONE,FAILED,FAILED.before-restart}; do
+    "$attempt"/{gpus-seen,stopped,DONE,FAILED,FAILED.before-restart}; do
     if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ] && [ ! -d "$file" ]; }; then
         echo "{{run}}: $PWD/$file is a symbolic link, or not a regular file; remove it" >&2
         exit 1

@@ -164,8 +164,10 @@ enum result_state {
     RESULT_UNREAD       /* its log is of an unknown form or too large, as the note says */
 };
 
-/* In the note of a run that executed other files than the first of its engine. */
+/* In the note of a run that executed other files than the first of its engine, and of one whose
+ * ranks see more GPUs than it was given. */
 #define RESULT_NOTE_EDITED " from what "
+#define RESULT_NOTE_SEEN "a rank sees "
 
 struct result {
     char run[128];   /* unique in its table */
