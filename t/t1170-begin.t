@@ -24,7 +24,7 @@ done
 i=0
 while [ $i -lt "$n" ]; do LOCAL_RANK=$i RANK=$i python3 "$@" || exit; i=$((i + 1)); done
 EOT
-for name in accelerate deepspeed mpirun srun uv conda apptainer numactl nsys wrap a.prog; do
+for name in accelerate deepspeed julia mpirun srun uv conda apptainer numactl nsys wrap a.prog; do
     printf '#!/bin/sh\n' >bin/$name
 done
 chmod +x bin/*
@@ -71,6 +71,16 @@ accelerate launch --num_processes 4 --mixed_precision bf16 train.py
     engine torchrun|script train.py|args []|python "accelerate launch --mixed_precision bf16"
 deepspeed --num_gpus 4 train.py --deepspeed ds.json
     engine pytorch|script train.py|args ["--deepspeed", "ds.json"]|python python3
+deepspeed --num_gpus 4 --module pkg.train 5
+    engine pytorch|script pkg/train.py|args ["5"]|python "python3 -m pkg.train"|env {"PYTHONPATH": "."}
+python3 -m accelerate.commands.launch --num_processes 4 train.py
+    engine torchrun|script train.py|args []|python "python3 -m accelerate.commands.launch"
+mpirun -np 4 julia --project plain.py
+    engine mpi|script bin/julia|args ["--project", "plain.py"]
+apptainer run --nv a.out
+    engine command|script bin/apptainer|args ["run", "--nv", "a.out"]
+apptainer run --nv a.out plain.py
+    engine command|script bin/apptainer|args ["run", "--nv", "a.out", "plain.py"]
 mpirun -np 4 --bind-to core -x A=1 ./a.out 1
     engine mpi|script a.out|args ["1"]
 mpirun -np 4 a.prog -in in.melt
@@ -144,6 +154,18 @@ mpi|from mpi4py import MPI
 |print("accelerate")
 EOT
 is "$lines" 16 "all lines were tried"
+printf '#!/bin/bash\nset -e\n  exec srun -n 4 ./a.out 1 # all\n' >run.sh
+begin -- bash run.sh >"$OUT"
+like "$ERR" 'run.sh:3 starts ranks by srun, .*; name that command: rm st/study.yaml; unetctl init st -- '\
+'srun -n 4 ./a.out 1 *$' \
+    "nor is a shell script that starts ranks"
+printf 'if "CUDA_VISIBLE_DEVICES" == "x":\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n' >seen.py
+begin --engine pytorch -- python3 seen.py --gpus 4 --devices=1 trainer.devices=2 --batch 8 >"$OUT"
+like "$ERR" 'seen.py:2 sets CUDA_VISIBLE_DEVICES: ranks see the GPUs that it names, not those of '\
+'their run' \
+    "a script that chooses GPUs is named"
+is "$(sed -n 's/.*warning: \(.*\) is the same in each run.*/\1/p' "$ERR" | paste -sd'|')" \
+    "--gpus 4|trainer.devices=2" "and so are words that are a number of GPUs"
 printf 'import torch.distributed\n' >seen.py
 rm -rf st
 unetctl init st --site local -- python3 seen.py 2>"$ERR"
@@ -182,6 +204,11 @@ for words in nothing 'srun -n 2 nothing' 'mpirun -np 2 nothing'; do
     # shellcheck disable=SC2086 # words
     bad "$words" '-- nothing: no folder of PATH has this program; give its path, such as ./nothing$' -- $words
 done
+bad "a command in quotes" "-- 'python3 train.py': type its words without quotes" -- 'python3 train.py'
+bad "a variable" "-- 'A=1': write 'env NAME=VALUE PROGRAM'" -- A=1 python3 train.py
+code=2 bad "sbatch" '-- sbatch ...: unetctl submits the jobs; name the command' -- sbatch run.sh
+code=2 bad "several programs" '-- mpirun ... : ...: several programs in one run' \
+    -- mpirun -np 1 ./a.out : -np 3 ./a.out
 bad "a path of srun's that is missing" '-- ./nothing: there is no such program$' -- srun ./nothing
 bad "a script that is a folder" 'pkg: it is a folder' -- python3 pkg
 bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 \
@@ -269,8 +296,8 @@ printf '#!/bin/sh\nprintf "epoch,epoch_time\\n0,1\\n1,1\\n" >"$UNETCTL_ATTEMPT_D
 rm -rf st
 unetctl init st --site local -- ./a.out '{{batch_per_gpu}}' '{{global_batch}}' 2>"$ERR"
 exits 3 "counts that do not divide the batch are refused by plan" unetctl plan -C st --gpus 1..4
-like "$ERR" "study.yaml:[0-9]+: 3 GPUs cannot share train.global_batch 16 equally, as engine "\
-"command needs; type --gpus 1,2,4, or set another" \
+like "$ERR" 'study.yaml:[0-9]+: 3 GPUs cannot share train.global_batch 16 equally, as engine '\
+'command needs; type --gpus 1,2,4, or set another' \
     "with those that do"
 ok "runs that share a batch" unetctl submit -C st --gpus 1,2,4 --wait --timeout 60
 is "$(cat st/runs/*/attempt-1/words)" "16 16 16

@@ -369,7 +369,7 @@ static void add_seen(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_SEEN_GPUS,
             "In %zu of %zu run%s a rank sees more GPUs than its run was given (%.60s: %.120s). A "
             "program that uses all that it sees is measured on another number of GPUs: let Slurm "
-            "list them in CUDA_VISIBLE_DEVICES, or give the others to nobody (ConstrainDevices).",
+            "list them in CUDA_VISIBLE_DEVICES, or hide the others (ConstrainDevices=yes).",
             n, s->nrows, plural((long)s->nrows), first->run, first->note);
 }
 

@@ -356,7 +356,8 @@ static int explain_quality(const struct series *s, const struct quality *q, char
         return snprintf(dst, size,
                         "%zu of %zu run%s %s (%s more than %.3g %s the median of the "
                         "base case)",
-                        q->ncollapsed, q->nruns, plural((long)q->nruns), series_collapsed(s), s->quality,
+                        q->ncollapsed, q->nruns, plural((long)q->nruns), series_collapsed(s),
+                        s->quality,
                         QUALITY_COLLAPSE * c->margin, s->lower ? "above" : "below");
     struct interval losses = quality_losses(s, &c->interval);
     int n = snprintf(dst, size, "%s %s by %.*f", s->quality, quality_fall_word(s), s->decimals,

@@ -309,6 +309,16 @@ static bool is_in_container(const struct begin *b)
 
 static int refuse_missing(const char *program, bool is_script, struct err *e)
 {
+    size_t word = strcspn(program, " ="), slash = strcspn(program, "/");
+    char first[64], path[PATH_MAX];
+
+    snprintf(first, sizeof first, "%.*s", (int)word, program);
+    if (program[word] && word < slash && (!is_script || child_find(first, X_OK, path) ||
+                                          strpbrk(program, "&|<>;=")))
+        return err_set(e, ERR_CONFIG, "-- '%s': %s", program, program[word] == ' '
+                       ? "type its words without quotes around them all; a command with && or < is "
+                         "-- bash -c '...'"
+                       : "write 'env NAME=VALUE PROGRAM', as no shell reads these words");
     return strchr(program, '/') || is_script
                ? err_set(e, ERR_CONFIG, "-- %s: there is no such %s", program,
                          is_script ? "script" : "program")
@@ -323,7 +333,15 @@ static int check_words(const struct begin *b, const struct command_line *c, size
     const char *folders = getenv("PYTHONPATH");
     char file[PATH_MAX], all[2 * PATH_MAX];
     const char *script = c->program < c->n ? c->words[c->program] : NULL;
+    const char *starter = filename_base(c->words[0]);
 
+    if (strcmp(starter, "sbatch") == 0 || strcmp(starter, "salloc") == 0)
+        return err_set(e, ERR_USAGE, "init: -- %s ...: unetctl submits the jobs; name the command "
+                       "that starts the program, such as -- srun ./a.out", starter);
+    for (size_t i = c->end; c->launcher && first == c->end && i < c->n; i++)
+        if (strcmp(c->words[i], ":") == 0)
+            return err_set(e, ERR_USAGE, "init: -- %s ... : ...: several programs in one run; let one "
+                           "start the others by its rank", starter);
     if (!script)
         return err_set(e, ERR_USAGE, "init: '-- %s ...' names no program or script that it starts",
                        filename_base(c->words[0]));
@@ -366,7 +384,7 @@ static void add_python(const struct command_line *c, bool keeps, struct chosen *
         }
     }
     if (c->is_module)
-        template_add_sh(&dst->python, *dst->python.data ? " -m %s" : "python3 -m %s",
+        template_add_sh(&dst->python, dst->python.length ? " -m %s" : "python3 -m %s",
                         c->words[c->program]);
 }
 
@@ -405,9 +423,41 @@ static const char *choose_engine(const struct begin *b, const struct command_lin
     if (b->engine || !c->launcher)
         return b->engine ? b->engine : "command";
     if (strcmp(c->launcher->engine, "mpi") == 0 && (c->is_python || c->has_script) &&
-        command_line_find(c, ".", file) && command_line_look(file, &sign))
+        command_line_find(c, ".", file) && command_line_look(file, &sign) && sign.engine)
         return sign.engine;
     return c->launcher->engine;
+}
+
+/* Warns of words that say the same GPUs, or number of GPUs, in every run, and of a script that sets
+ * CUDA_VISIBLE_DEVICES. */
+static void warn_of_gpus(const struct command_line *c)
+{
+    static const char *const names[] = {"gpus", "num_gpus", "ngpus", "n_gpus", "n_gpu", "num_gpu",
+                                        "devices", "num_devices", "device", "world_size",
+                                        "distributed_world_size", "nproc_per_node"};
+    struct command_sign sign;
+    char file[PATH_MAX], name[64];
+
+    for (size_t i = c->program + 1; i < c->n; i++) {
+        const char *word = c->words[i] + strspn(c->words[i], "-+"), *equals = strchr(word, '=');
+        const char *value = equals ? equals + 1 : i + 1 < c->n ? c->words[i + 1] : "";
+        size_t n = equals ? (size_t)(equals - word) : strlen(word), from = n;
+        while (from > 0 && word[from - 1] != '.')
+            from--;
+        snprintf(name, sizeof name, "%.*s", (int)(n - from), word + from);
+        for (char *p = name; *p; p++)
+            *p = *p == '-' ? '_' : *p;
+        bool said = *value && !value[strspn(value, "0123456789,")] && strcmp(value, "0") &&
+                    strcmp(value, "1") && (equals || word > c->words[i]);
+        for (size_t k = 0; said && k < sizeof names / sizeof *names; k++)
+            if (strcmp(name, names[k]) == 0)
+                log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
+                         "them, write {{gpus}}, or leave it out", c->words[i], equals ? "" : " ",
+                         equals ? "" : value);
+    }
+    if (command_line_find(c, ".", file) && (command_line_look(file, &sign), sign.gpus_line))
+        log_warn("%s:%zu sets CUDA_VISIBLE_DEVICES: ranks see the GPUs that it names, not those of "
+                 "their run; remove that line", file, sign.gpus_line);
 }
 
 bool begin_suggest(const char *init, const char *engine, const char *const *words, size_t n,
@@ -421,6 +471,11 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
     if (strcmp(engine, "command") || command_line_parse(words, n, &c, &ignored) || c.launcher ||
         !command_line_find(&c, ".", file) || !command_line_look(file, &sign))
         return false;
+    if (!sign.engine) {
+        buf_addf(dst, "%s:%zu starts ranks by %s, as many as stand there, whatever the GPUs of a run; "
+                 "name that command: %s -- %s", file, sign.line, sign.text, init, sign.command);
+        return !dst->failed;
+    }
     buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on "
              "each node, with all its GPUs; for one rank per GPU type: %s --engine %s --", file,
              sign.line, sign.text, init, sign.engine);
@@ -465,6 +520,7 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
         snprintf(dst->script, sizeof dst->script, "%s", c.words[first]);
     if (c.launcher && !own)
         log_left_out(&c, keeps);
+    warn_of_gpus(&c);
     template_add_sh(&init, "rm %s/" STUDY_FILE "; unetctl init %s", b->folder, b->folder);
     if (!init.failed && begin_suggest(init.data, dst->engine->name, b->words, b->nwords, &text))
         log_warn("%s", text.data);

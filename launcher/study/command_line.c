@@ -17,7 +17,7 @@
  * instead of -. An option that is not listed has a value if the next word cannot be the program. */
 static const struct command_starter {
     const char *names;  /* of the program, or of a module of Python */
-    const char *verb;   /* the word that must follow, such as run */
+    const char *verb;   /* the words of which one must follow, such as run */
     const char *values; /* options that have the next word as their value */
     int operands;       /* words before the program, such as an image */
     bool is_interpreter;
@@ -35,7 +35,7 @@ static const struct command_starter {
                   "--nproc_per_node=$LOCAL_WORLD_SIZE --master_addr=$MASTER_ADDR "
                   "--master_port=$MASTER_PORT"}},
     /* accelerate gives each node num_processes / num_machines ranks */
-    {"accelerate", "launch",
+    {"accelerate accelerate-launch accelerate.commands.launch", "launch",
      "num_processes num_machines machine_rank main_process_ip main_process_port gpu_ids "
      "config_file mixed_precision num_cpu_threads_per_process dynamo_backend dynamo_mode "
      "rdzv_backend rdzv_conf max_restarts monitor_interval role log_dir t tee zero_stage "
@@ -55,12 +55,12 @@ static const struct command_starter {
                   " $([ $WORLD_SIZE = 1 ] || [ -e "
                   "\"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml\" ] || "
                   "echo --multi_gpu)", .alone = "cpu tpu"}},
-    {"deepspeed", NULL,
+    {"deepspeed deepspeed.launcher.runner", NULL,
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
      "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {.engine = "pytorch"}},
     {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich "
-     "orterun prterun prun", NULL,
+     "orterun prterun prun mpiexecjl", NULL,
      "np n c N H host hosts hostfile machinefile f ppn perhost npernode npersocket x genv env "
      "genvlist envlist wdir wd map_by bind_to rank_by mca pmixmca prtemca pmi launcher iface rf "
      "rankfile output output_filename timeout hosts_file tune am path cpu_set cpu_list",
@@ -95,7 +95,7 @@ static const struct command_starter {
                "only_group no_group env_file index default_index package config_file cache_dir"},
     {"poetry pipenv pdm hatch rye", "run", .values = ""},
     {"pixi", "run", .values = "e environment manifest_path"},
-    {"apptainer singularity", "exec",
+    {"apptainer singularity", "exec run",
      .values = "B bind env env_file pwd cwd H home o overlay S scratch W workdir mount net network "
                "network_args add_caps drop_caps security cpus memory", .operands = 1},
     {"podman docker", "run",
@@ -121,7 +121,7 @@ static const struct command_starter {
     /* interpreters: with -c or -e they have no script */
     {"python", NULL, "W X check_hash_based_pycs", .is_interpreter = true},
     {"bash sh zsh dash ksh", NULL, "o O rcfile init_file", .is_interpreter = true},
-    {"julia", NULL, "p t C J L H project threads sysimage load machine_file cpu_target",
+    {"julia", NULL, "p t C J L H threads sysimage load machine_file cpu_target",
      .is_interpreter = true},
     {"Rscript perl ruby node lua octave", NULL, "", .is_interpreter = true},
 };
@@ -148,7 +148,13 @@ static size_t option_name(const char *word, char dst[64])
     return n;
 }
 
-/* Returns the starter of this program or module, or NULL. python3.11 is python. */
+static bool has_verb(const struct command_starter *s, const char *word)
+{
+    return s->verb && word && has_name(s->verb, word, strlen(word));
+}
+
+/* Returns the starter of this program or module, or NULL. python3.11 is python; accelerate-launch
+ * has no verb. */
 static const struct command_starter *find_starter(const char *word, const char *next)
 {
     const char *name = filename_base(word);
@@ -158,7 +164,7 @@ static const struct command_starter *find_starter(const char *word, const char *
         name = "python", n = 6;
     for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
         if (has_name(starters[i].names, name, n) &&
-            (!starters[i].verb || (next && strcmp(next, starters[i].verb) == 0)))
+            (!starters[i].verb || strpbrk(name, "-.") || has_verb(&starters[i], next)))
             return &starters[i];
     return NULL;
 }
@@ -196,12 +202,14 @@ static size_t skip_starter(const struct command_starter *s, const char *const *w
     bool is_env = has_name(s->names, "env", 3), keeps = s->launcher.numbers;
     int operands = s->operands;
 
-    for (i += s->verb ? 2 : 1; i < n; i++) {
+    bool runs_image = operands && i + 2 < n && strcmp(words[i + 1], "run") == 0;
+
+    for (i += i + 1 < n && has_verb(s, words[i + 1]) ? 2 : 1; i < n; i++) {
         bool option = words[i][0] == '-' && words[i][1];
         if (strcmp(words[i], "--") == 0)
             return i + 1;
-        if (option && (s->is_interpreter || keeps) &&
-            (strcmp(words[i], "-m") == 0 || strcmp(words[i], "--module") == 0)) {
+        if (option && (((s->is_interpreter || keeps) && strcmp(words[i], "-m") == 0) ||
+                       (s->launcher.engine && strcmp(words[i], "--module") == 0))) {
             *is_module = true;
             if (s->is_interpreter)
                 return i + 1;
@@ -214,7 +222,7 @@ static size_t skip_starter(const struct command_starter *s, const char *const *w
             return i;
         }
     }
-    return n;
+    return runs_image ? n - 1 : n; /* the image has a program of its own */
 }
 
 static int note_launcher(struct command_line *c, const struct command_starter *s, size_t i,
@@ -391,6 +399,33 @@ static bool has_sign(const char *line, const char *sign)
            (at && anywhere && (at == line || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')));
 }
 
+/* Notes a launcher of ranks that a line of a shell script begins with. */
+static void look_at_command(const char *line, struct command_sign *dst)
+{
+    const struct command_starter *s;
+    char words[3][64] = {"", "", ""};
+
+    sscanf(line, "%63s %63s %63s", words[0], words[1], words[2]);
+    int i = strcmp(words[0], "exec") == 0 || strcmp(words[0], "time") == 0;
+    s = find_starter(words[i], words[i + 1]);
+    if (!s || !s->launcher.engine)
+        return;
+    snprintf(dst->text, sizeof dst->text, "%.39s", filename_base(words[i]));
+    snprintf(dst->command, sizeof dst->command, "%.190s", strstr(line, words[i]));
+}
+
+/* Returns whether the line gives CUDA_VISIBLE_DEVICES a value. */
+static bool sets_gpus(const char *line)
+{
+    const char *at = strstr(line, "CUDA_VISIBLE_DEVICES");
+
+    if (!at || (at != line && strncmp(line, "export ", 7) != 0 && !strstr(line, "environ[")))
+        return false;
+    at += strlen("CUDA_VISIBLE_DEVICES");
+    at += strspn(at, "\"'] ");
+    return *at == '=' && at[1] != '=';
+}
+
 bool command_line_look(const char *script, struct command_sign *dst)
 {
     struct err ignored;
@@ -398,20 +433,29 @@ bool command_line_look(const char *script, struct command_sign *dst)
     char *text = path_is_file(script) ? atomicfile_read(script, SCRIPT_MAX, &n, &ignored) : NULL;
 
     *dst = (struct command_sign){0};
-    for (char *p = text, *line; p && !dst->text;) {
+    bool is_shell = text && strncmp(text, "#!", 2) == 0 && strstr(text, "sh\n") &&
+                    strstr(text, "sh\n") < strchr(text, '\n');
+    size_t number = 1;
+    for (char *p = text, *line; p; number++) {
         line = p;
         p = strchr(p, '\n');
         if (p)
             *p++ = 0;
-        dst->line++;
         line += strspn(line, " \t");
         line[strcspn(line, "#")] = 0;
-        for (size_t i = 0; i < sizeof signs / sizeof *signs && !dst->text; i++)
+        if (sets_gpus(line) && !dst->gpus_line)
+            dst->gpus_line = number;
+        if (*dst->text)
+            continue;
+        dst->line = number;
+        for (size_t i = 0; i < sizeof signs / sizeof *signs && !is_shell && !*dst->text; i++)
             if (has_sign(line, signs[i].text)) {
-                dst->text = signs[i].text;
+                snprintf(dst->text, sizeof dst->text, "%s", signs[i].text);
                 dst->engine = signs[i].engine;
             }
+        if (is_shell)
+            look_at_command(line, dst);
     }
     free(text);
-    return dst->text;
+    return *dst->text;
 }

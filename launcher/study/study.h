@@ -239,10 +239,14 @@ bool command_line_find(const struct command_line *c, const char *folders, char d
 #define COMMAND_WORDS_MAX 256
 size_t command_line_split(char *text, const char *words[], size_t max);
 
-/* A name in a script that only serves several ranks, such as torch.distributed; text NULL: none. */
+/* A name in a script that only serves several ranks, such as torch.distributed, or in a shell
+ * script the launcher that a line begins with; text "": none. */
 struct command_sign {
-    const char *text, *engine;
+    char text[40];
+    const char *engine; /* NULL: a launcher */
     size_t line;
+    char command[200]; /* of a launcher: the line from it on */
+    size_t gpus_line;  /* that sets CUDA_VISIBLE_DEVICES; 0: none */
 };
 bool command_line_look(const char *script, struct command_sign *dst);
 

@@ -398,8 +398,8 @@ static size_t value_kind(const struct kind *k)
     return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
 }
 
-/* Names the group `time` of the pattern by what its numbers count in this log, as other logs may not
- * show it. */
+/* Names the group `time` of the pattern by what its numbers count in this log, as other logs may
+ * not show it. */
 static void name_time(const char *path, struct log_proposal *p)
 {
     static const char *const names[] = {"elapsed", "epoch_time"};

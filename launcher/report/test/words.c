@@ -490,8 +490,8 @@ static void check_other_work(void)
                            "count 3.5-3.8), "
            "and val_loss holds.", "the quality has its name");
     is_str(words.evidence, "val_loss with 4 GPUs holds (0.962 against 0.964; change -0.002, 95 % "
-           "interval -0.006 to 0.000; 0 of 3 runs collapsed, 95 % limit 64 %).\n",
-           "runs may collapse by a loss, too");
+           "interval -0.006 to 0.000; 0 of 3 runs ended far worse, 95 % limit 64 %).\n",
+           "runs may end far worse by a loss, too");
     quality[1].state = QUALITY_FALLS, quality[1].change.difference = 0.03;
     state[1] = DECISION_FAILS;
     headline(NULL);
