@@ -400,7 +400,24 @@ epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
 {'loss': '2.1', 'epoch': '@.0', 'time': '3.5'}|epoch 1: 3.5 s, loss 2.1
 iter @/9 ~ time per iter (ms): 612 ~ lm loss: 10.5|interval 1: 0.612 s, loss 10.5, 1.63399 steps/s
 step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
+[05/01 12:00:0@ d2]: eta: 0:12:30 iter: @0 total_loss: 1.5 time: 0.35 last_time: 0.3 data_time: 0.01|interval 1: 3.5 s, loss 1.5, 2.85714 steps/s
+100/100 [====] - 1@s 120ms/step - loss: 0.5 - val_loss: 0.7|epoch 1: 11 s, loss 0.5
+Info: Benchmark time: 4 CPUs 0.01@ s/step 0.14 days/ns 512.3 MB memory|interval 1: 0.011 s
+Timing for main: time 2000-01-24_12:0@:00 on domain   1:    0.5 elapsed seconds|interval 1: 0.5 s
+      LOOP+:  cpu time   12.31: real time   12.4@|interval 1: 12.41 s
 EOT
+printf '     LOOP:  cpu time    1.2: real time    1.3\n     LOOP+:  cpu time   12.3: real time   %s\n' \
+    12.4 12.5 >logs/line.log
+is "$(proposed logs/line.log | sed -n 1,3p)" 'logs/line.log: 2 intervals, such as
+interval 1: 12.4 s
+interval 2: 12.5 s' "of steps of VASP, not those within a step"
+printf '      Time:      123.4       12.3     1000.0\n                 (ns/day)    (hour/ns)\n'\
+'Performance:      139.9        0.2\n' >logs/md.log
+is "$(proposed logs/md.log | sed -n '2p;$p')" 'interval 1: 139.9 ns/day
+unit ns' "the speed of GROMACS, not the time of all cores"
+printf 'Train: 0 [%d/9]  Loss: 6.9 (6.9)  Time: 0.50%ds (0.5s)\nTest: Time: 0.1 Loss: 1.3 Acc@1:  7%d.1 '\
+'(7.1)\n' 1 1 1 2 3 2 >logs/timm.log
+like <(proposed logs/timm.log) '^quality: acc_1 72.1$' "a name with a number"
 printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 '\
 'steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: '\
 '0:00:03\n' >logs/lammps.log
@@ -429,6 +446,13 @@ printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79
         "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
 is "$(proposed logs/bar.log | sed -n 2p)" 'epoch 1: 2.5 s, loss 4' "a line behind a progress bar"
 printf 'hello\nworld 3\n' >logs/none.log
+printf '1epoch:train:%d: iter_time=0.01, forward_time=0.1, loss=3.1, backward_time=0.1, optim_step_time=0.1, '\
+'train_time=0.3%d\n' 1 1 2 2 >logs/espnet.log
+bad "a line with many times" "espnet.log: a line has [0-9] times, such as 'forward_time=0.1'; which one" \
+    --try logs/espnet.log -- ./a.out
+printf 'iter: %d time: 0.35 loss: 1.5\n' 20 40 60 >logs/apart.log
+bad "a time of rows that are steps apart" "rows are 20 steps apart: is 'time' the time of a step" \
+    --try logs/apart.log -- ./a.out
 bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- \
     ./a.out
 code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out

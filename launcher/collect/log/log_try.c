@@ -22,7 +22,7 @@
 /* A number in a line: where it is, where the words before it begin that name it, and its name as a
  * column, or "". */
 struct number {
-    size_t label, at, end, unit_end;
+    size_t label, at, end, unit_end, others; /* others: later times of the same name, left out */
     char name[LOG_NAME_SIZE];
 };
 
@@ -72,9 +72,10 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
                 strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
     bool ms = strncmp(unit, "ms", 2) == 0 || has_word(label, "ms"), validated;
     bool step = has_word(label, "step iter batch it iteration");
+    const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = has_word(unit, SECONDS) ||
                    (has_word(label, "time took elapsed duration seconds secs sec ms") &&
-                    !has_word(unit, LONGER));
+                    !has_word(unit, LONGER " cpus gpus cores threads ranks"));
 
     *dst = 0;
     if (slash && has_word(slash + 1, "it iter step batch iteration epoch"))
@@ -87,7 +88,10 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
     else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
         snprintf(dst, LOG_NAME_SIZE, "%.60s", label);
-    else if (seconds && !has_word(label, "eta remaining left"))
+    else if (strstr(label, "data_time"))
+        snprintf(dst, LOG_NAME_SIZE, "data_time");
+    else if (seconds && !has_word(label, "eta remaining left cpu") &&
+             (!per || has_word(per, "step iter it batch iteration epoch")))
         snprintf(dst, LOG_NAME_SIZE, "%s%s",
                  has_word(label, "elapsed total after since") ? "elapsed"
                  : step                                       ? "step_time"
@@ -136,7 +140,8 @@ static size_t find_label(const char *line, size_t from, size_t at)
         p--;
     for (int words = 0; words < 2; words++) {
         size_t end = p;
-        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1])))
+        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1]) ||
+                            (p > from + 1 && line[p - 2] == '@'))) /* Acc@1 */
             p--;
         if (p == end)
             break;
@@ -177,7 +182,7 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
 
     for (size_t i = 0; i < n && count < NUMBERS_MAX;) {
         bool sign = strchr("+-.", line[i]) && i + 1 < n && isdigit((unsigned char)line[i + 1]);
-        bool inside = i && (isalnum((unsigned char)line[i - 1]) || line[i - 1] == '_');
+        bool inside = i && (isalnum((unsigned char)line[i - 1]) || strchr("_@", line[i - 1]));
         if (inside || !(isdigit((unsigned char)line[i]) || sign)) {
             i++;
             continue;
@@ -205,16 +210,18 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
             name_number(label, unit, k->name);
         bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
                                                           (unsigned char)line[end + 1]);
-        if ((end - i >= 19 && line[i + 4] == '-') || (clock && i < 2))
+        if ((end - i >= 19 && line[i + 4] == '-') || (clock && (i < 2 || !*label)))
             snprintf(k->name, sizeof k->name, "timestamp");
         else if (clock && !*k->name && !has_word(label, "eta remaining left"))
             snprintf(k->name, sizeof k->name, "time");
         if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* a count of a total */
             *k->name = 0;
         k->unit_end = strchr(unit, '/') || (is_time(k->name) && has_word(unit, SECONDS)) ? v : end;
-        for (size_t j = 0; j + 1 < count; j++)
-            if (strcmp(dst[j].name, k->name) == 0)
+        for (size_t j = 0; j + 1 < count && *k->name; j++)
+            if (strcmp(dst[j].name, k->name) == 0) {
+                dst[j].others += is_time(k->name);
                 *k->name = 0;
+            }
         last = i = k->unit_end;
     }
     return count;
@@ -294,7 +301,7 @@ static void add_pattern(const struct kind *k, const char *only, const char *time
         add_literal(dst, k->line, m->label, m->at);
         buf_addf(dst, "(?<%s>%s)", strcmp(m->name, "time") ? m->name : time_name,
                  stamp && memchr(k->line + m->at, '-', m->end - m->at)
-                     ? "[0-9-]+[ T][0-9:.,]+" : clock ? "[0-9:.]+" : "[-+0-9.eE]+");
+                     ? "[0-9-]+[ T][0-9:.,]+" : clock ? "[0-9]+:[0-9:.]+" : "[-+0-9.eE]+");
         add_literal(dst, k->line, m->end, m->unit_end);
     }
 }
@@ -383,18 +390,23 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     return rc;
 }
 
+static bool has_number(const struct kind *k, const char *name)
+{
+    for (size_t i = 0; i < k->nnumbers; i++)
+        if (strcmp(k->numbers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
  * rates, then the most lines. Of equals the caller takes the last, as a log ends with its
  * totals. */
 static size_t value_kind(const struct kind *k)
 {
-    bool counted = false, rate = false;
+    bool counted = has_number(k, "step") || has_number(k, "epoch"), rate = false;
 
-    for (size_t i = 0; i < k->nnumbers; i++) {
-        const char *name = k->numbers[i].name;
-        counted |= strcmp(name, "step") == 0 || strcmp(name, "epoch") == 0;
-        rate |= log_column_is_rate(name);
-    }
+    for (size_t i = 0; i < k->nnumbers; i++)
+        rate |= log_column_is_rate(k->numbers[i].name);
     return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
 }
 
@@ -425,11 +437,12 @@ static void name_time(const char *path, struct log_proposal *p)
 }
 
 /* Proposes a pattern for lines of a text. */
-static int try_lines(const char *path, const struct kind *kinds, size_t n, struct log_proposal *dst,
+static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
 {
     static const char *const times[] = {"time", "epoch_time", "elapsed"};
-    const struct kind *best = NULL, *scored = NULL;
+    struct kind *best = NULL;
+    const struct kind *scored = NULL;
     const char *quality = NULL;
     bool validated, found = false;
     int rc = -1;
@@ -441,6 +454,18 @@ static int try_lines(const char *path, const struct kind *kinds, size_t n, struc
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
                        "12.3 s' or '410 samples/s'; let the program print one, or write "
                        "log.pattern yourself", path);
+    bool counted = value_kind(best) > 2 * MANY_LINES;
+    for (size_t k = 0; k < best->nnumbers; k++) {
+        struct number *m = &best->numbers[k];
+        if (m->others > 1)
+            return err_set(e, ERR_CONFIG, "%s: a line has %zu times, such as '%.*s'; which one is "
+                           "that of a step or an epoch? write log.pattern yourself", path,
+                           m->others + 1, (int)(m->end - m->label), best->line + m->label);
+        for (size_t j = 0; j < best->nnumbers; j++) /* of a step that no line counts: leave it out */
+            if (!counted && strncmp(m->name, "step_time", 9) == 0 &&
+                strcmp(best->numbers[j].name, "time") == 0)
+                *m->name = 0;
+    }
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++)
             if (is_quality(kinds[i].numbers[k].name, &validated) &&
@@ -450,6 +475,8 @@ static int try_lines(const char *path, const struct kind *kinds, size_t n, struc
                 found = validated;
             }
     for (size_t i = 0; rc && i < 2 * sizeof times / sizeof *times; i++) {
+        if (i % (sizeof times / sizeof *times) && has_number(best, "step"))
+            continue; /* a time of several steps is asked about, not guessed */
         struct buf b = {0};
         bool with = quality && i < sizeof times / sizeof *times;
         add_pattern(best, NULL, times[i % (sizeof times / sizeof *times)], &b);
