@@ -29,6 +29,7 @@ exits 1 "phrases in comments and messages of a listed folder are refused" prose
 like "$OUT" "^room/a.c:1: 'goes on'" "... a comment"
 like "$OUT" "^room/a.c:3: 'free energy'" "... a message"
 rm room/a.c
+ok "README.md has at most 120 lines" test "$(wc -l <"$srcdir/README.md")" -le 120
 for line in '[a](doc/B.md)' '[a](doc/A.md#other)' 'measured on 2026-01-01' 'at a load of 9' \
     "| $(printf 'x%.0s' {1..201}) | y |"; do
     echo "$line" >README.md

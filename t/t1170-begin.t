@@ -400,7 +400,7 @@ epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
 {'loss': '2.1', 'epoch': '@.0', 'time': '3.5'}|epoch 1: 3.5 s, loss 2.1
 iter @/9 ~ time per iter (ms): 612 ~ lm loss: 10.5|interval 1: 0.612 s, loss 10.5, 1.63399 steps/s
 step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
-[05/01 12:00:0@ d2]: eta: 0:12:30 iter: @0 total_loss: 1.5 time: 0.35 last_time: 0.3 data_time: 0.01|interval 1: 3.5 s, loss 1.5, 2.85714 steps/s
+[05/01 12:00:0@ d2]: eta: 0:12:30 iter: @0 time: 0.35 last_time: 0.3 data_time: 0.01|interval 1: 3.5 s, 2.85714 steps/s
 100/100 [====] - 1@s 120ms/step - loss: 0.5 - val_loss: 0.7|epoch 1: 11 s, loss 0.5
 Info: Benchmark time: 4 CPUs 0.01@ s/step 0.14 days/ns 512.3 MB memory|interval 1: 0.011 s
 Timing for main: time 2000-01-24_12:0@:00 on domain   1:    0.5 elapsed seconds|interval 1: 0.5 s

@@ -461,7 +461,7 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
             return err_set(e, ERR_CONFIG, "%s: a line has %zu times, such as '%.*s'; which one is "
                            "that of a step or an epoch? write log.pattern yourself", path,
                            m->others + 1, (int)(m->end - m->label), best->line + m->label);
-        for (size_t j = 0; j < best->nnumbers; j++) /* of a step that no line counts: leave it out */
+        for (size_t j = 0; j < best->nnumbers; j++) /* of a step that no line counts */
             if (!counted && strncmp(m->name, "step_time", 9) == 0 &&
                 strcmp(best->numbers[j].name, "time") == 0)
                 *m->name = 0;
