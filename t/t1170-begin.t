@@ -153,9 +153,9 @@ mpi|from mpi4py import MPI
 |print("accelerate")
 EOT
 is "$lines" 16 "all lines were tried"
-printf '#!/bin/bash\nset -e\n  exec srun -n 4 ./a.out 1 # all\n' >run.sh
-begin -- bash run.sh >"$OUT"
-like "$ERR" 'run.sh:3 starts ranks by srun, .*; name that command: rm .*; unetctl init st -- srun '\
+printf '#!/bin/bash -l\nset -e\n  exec srun -n 4 ./a.out 1 # all\n' >job
+begin -- bash job >"$OUT"
+like "$ERR" 'job:3 starts ranks by srun, .*; name that command: rm .*; unetctl init st -- srun '\
 '-n 4 ./a.out 1 *$' \
     "nor is a shell script that starts ranks"
 printf 'if "CUDA_VISIBLE_DEVICES" == "":\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n' >seen.py

@@ -433,14 +433,16 @@ bool command_line_look(const char *script, struct command_sign *dst)
     char *text = path_is_file(script) ? atomicfile_read(script, SCRIPT_MAX, &n, &ignored) : NULL;
 
     *dst = (struct command_sign){0};
-    bool is_shell = text && strncmp(text, "#!", 2) == 0 && strstr(text, "sh\n") &&
-                    strstr(text, "sh\n") < strchr(text, '\n');
+    bool is_shell = filename_ends(script, ".sh");
     size_t number = 1;
+
     for (char *p = text, *line; p; number++) {
         line = p;
         p = strchr(p, '\n');
         if (p)
             *p++ = 0;
+        is_shell |= number == 1 && strncmp(line, "#!", 2) == 0 && !strstr(line, "python") &&
+                    (strstr(line, "/sh") || strstr(line, "bash") || strstr(line, "zsh"));
         line += strspn(line, " \t");
         line[strcspn(line, "#")] = 0;
         if (sets_gpus(line) && !dst->gpus_line)
