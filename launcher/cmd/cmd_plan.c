@@ -526,7 +526,7 @@ static int print_grant(struct workspace *w, struct err *e)
     if (!account || !*account)
         return err_set(e, ERR_CONFIG, "plan: --request: whose hours? set slurm.account in %s",
                        w->plan.study.file);
-    scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    scheduler = workspace_scheduler(w, workspace_kind(w), e);
     if (!scheduler || scheduler_account_usage(scheduler, account, since, &usage, e))
         return -1;
     print_pace(account, &usage, since, until);
