@@ -335,8 +335,8 @@ static void note_runs(const struct results *table, struct buf *notes)
             nedited++ == 0)
             edited = r;
     if (nedited && notes)
-        buf_addf(notes, "%zu run%s executed other files, and %s of a series of their own: of %.80s, "
-                 "%.450s.\n", nedited, plural((long)nedited), nedited == 1 ? "is" : "are",
+        buf_addf(notes, "%zu run%s executed other files, and %s of a series of their own: of "
+                 "%.80s, %.450s.\n", nedited, plural((long)nedited), nedited == 1 ? "is" : "are",
                  edited->run, edited->note);
 
     for (size_t i = 0; i < table->count; i++)

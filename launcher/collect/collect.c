@@ -461,8 +461,8 @@ static void note_sources(const struct study *study, struct results *table)
         struct buf names = {0};
         size_t n = b ? add_changed(b, a, false, &names) + add_changed(a, b, true, &names) : 0;
         if (n && !*r->note && !names.failed)
-            snprintf(r->note, sizeof r->note, "%.330s%s differ%s" RESULT_NOTE_EDITED "%.100s executed",
-                     names.data, n > 3 ? " and others" : "", n > 1 ? "" : "s", first->run);
+            snprintf(r->note, sizeof r->note, "%.330s%s differ%s" RESULT_NOTE_EDITED "%.100s "
+                     "executed", names.data, n > 3 ? " and others" : "", n > 1 ? "" : "s", first->run);
         buf_destroy(&names);
         free(a);
         free(b);

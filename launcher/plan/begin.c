@@ -340,8 +340,8 @@ static int check_words(const struct begin *b, const struct command_line *c, size
                        "that starts the program, such as -- srun ./a.out", starter);
     for (size_t i = c->end; c->launcher && first == c->end && i < c->n; i++)
         if (strcmp(c->words[i], ":") == 0)
-            return err_set(e, ERR_USAGE, "init: -- %s ... : ...: several programs in one run; let one "
-                           "start the others by its rank", starter);
+            return err_set(e, ERR_USAGE, "init: -- %s ... : ...: several programs in one run; let "
+                           "one start the others by its rank", starter);
     if (!script)
         return err_set(e, ERR_USAGE, "init: '-- %s ...' names no program or script that it starts",
                        filename_base(c->words[0]));
@@ -472,8 +472,8 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
         !command_line_find(&c, ".", file) || !command_line_look(file, &sign))
         return false;
     if (!sign.engine) {
-        buf_addf(dst, "%s:%zu starts ranks by %s, as many as stand there, whatever the GPUs of a run; "
-                 "name that command: %s -- %s", file, sign.line, sign.text, init, sign.command);
+        buf_addf(dst, "%s:%zu starts ranks by %s, as many as stand there, whatever the GPUs of a "
+                 "run; name that command: %s -- %s", file, sign.line, sign.text, init, sign.command);
         return !dst->failed;
     }
     buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on "

@@ -435,7 +435,8 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
             continue;
         if (!before)
             buf_addf(b, "Runs %s (%s more than %.3g %s the median of the base case, %.4f, "
-                     "or none): ", series_collapsed(s), s->quality, QUALITY_COLLAPSE * d->rule.margin,
+                     "or none): ", series_collapsed(s), s->quality,
+                     QUALITY_COLLAPSE * d->rule.margin,
                      s->lower ? "above" : "below", d->base->q[QUANTITY_QUALITY].median);
         buf_addf(b, "%s%zu of %zu with %d GPUs (", before ? before : "", q->ncollapsed, q->nruns,
                  s->points[i].gpus);

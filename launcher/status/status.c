@@ -575,7 +575,8 @@ static int decide_run(struct survey *v, struct run_status *s, struct err *e)
      * have a job, if its folder and the ledger were removed */
     int number = s->attempt.number ? s->attempt.number : entry ? entry->attempt : v->plan ? 1 : 0;
 
-    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : workspace_kind(v->w));
+    snprintf(s->scheduler, sizeof s->scheduler, "%s",
+             entry ? entry->scheduler : workspace_kind(v->w));
     if (number && *p->study_id && needs_job(v, s)) {
         a = query_scheduler(v, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {

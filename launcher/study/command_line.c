@@ -283,9 +283,9 @@ int command_line_add_numbers(const struct command_line *c, struct buf *dst, stru
     for (size_t i = c->first; l == c->launcher && i < c->end; i++) {
         size_t n = option_name(c->words[i], name);
         if (l->alone && has_name(l->alone, name, n))
-            return err_set(e, ERR_CONFIG, "%s ... %s starts one rank, and the others are waited for "
-                           "until the time limit; leave it out, or use '--engine pytorch -- python3 "
-                           "SCRIPT ARGS' with ACCELERATE_USE_CPU=true in pytorch.env",
+            return err_set(e, ERR_CONFIG, "%s ... %s starts one rank, and the others are waited "
+                           "for until the time limit; leave it out, or use '--engine pytorch -- "
+                           "python3 SCRIPT ARGS' with ACCELERATE_USE_CPU=true in pytorch.env",
                            filename_base(c->words[c->first]), c->words[i]);
         is_told |= l->kinds && has_name(l->kinds, name, n);
     }

@@ -550,8 +550,8 @@ static void check_counted(void)
         near(q->change.resolution, 1. / images, 1e-12, "its steps are those of an image");
         ok(images == 150 ? q->state == QUALITY_UNDECIDED && strstr(q->why, "coarsely")
                          : q->state == QUALITY_HOLDS && q->change.interval.low < -0.0006,
-           "equal counts of %d images: %s, interval %.4f to %.4f", images, quality_state_name(q, NULL),
-           q->change.interval.low, q->change.interval.high);
+           "equal counts of %d images: %s, interval %.4f to %.4f", images,
+           quality_state_name(q, NULL), q->change.interval.low, q->change.interval.high);
     }
     fill(3);
     compute();

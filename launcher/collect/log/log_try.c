@@ -436,6 +436,23 @@ static void name_time(const char *path, struct log_proposal *p)
     }
 }
 
+/* Refuses a line with many times, and leaves out the time of a step, if no line counts steps and
+ * there is another. */
+static int choose_time(const char *path, struct kind *k, struct err *e)
+{
+    bool counted = value_kind(k) > 2 * MANY_LINES;
+
+    for (struct number *m = k->numbers; m < k->numbers + k->nnumbers; m++) {
+        if (m->others > 1)
+            return err_set(e, ERR_CONFIG, "%s: a line has %zu times, such as '%.*s'; which one is "
+                           "that of a step or an epoch? write log.pattern yourself", path,
+                           m->others + 1, (int)(m->end - m->label), k->line + m->label);
+        if (!counted && strncmp(m->name, "step_time", 9) == 0 && has_number(k, "time"))
+            *m->name = 0;
+    }
+    return 0;
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
@@ -454,18 +471,8 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
                        "12.3 s' or '410 samples/s'; let the program print one, or write "
                        "log.pattern yourself", path);
-    bool counted = value_kind(best) > 2 * MANY_LINES;
-    for (size_t k = 0; k < best->nnumbers; k++) {
-        struct number *m = &best->numbers[k];
-        if (m->others > 1)
-            return err_set(e, ERR_CONFIG, "%s: a line has %zu times, such as '%.*s'; which one is "
-                           "that of a step or an epoch? write log.pattern yourself", path,
-                           m->others + 1, (int)(m->end - m->label), best->line + m->label);
-        for (size_t j = 0; j < best->nnumbers; j++) /* of a step that no line counts */
-            if (!counted && strncmp(m->name, "step_time", 9) == 0 &&
-                strcmp(best->numbers[j].name, "time") == 0)
-                *m->name = 0;
-    }
+    if (choose_time(path, best, e))
+        return -1;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++)
             if (is_quality(kinds[i].numbers[k].name, &validated) &&
