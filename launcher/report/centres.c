@@ -119,7 +119,7 @@ static void add_billed(struct buf *b, const struct asked *a)
     }
 }
 
-/* Adds a number of nodes of one job: that of the requests with the most of it, or of the largest. */
+/* Adds the nodes of a job: of the request with the most node-h, or of the largest. */
 static void add_nodes(struct buf *b, const struct asked *a, bool largest)
 {
     double row[REQUEST_COLUMNS], most = -1, nodes = NAN;

@@ -11,7 +11,8 @@ struct formula_value {
     double value;
 };
 
-/* Computes it: NaN if the value of a name that it has is NaN. Returns false if it is not a formula. */
+/* Computes it: NaN if the value of a name that it has is NaN. Returns false if it is not a
+ * formula. */
 bool formula_compute(const char *text, const struct formula_value *values, double *dst);
 
 #endif

@@ -28,7 +28,7 @@ static void set_up(void)
     points[1].efficiency[QUANTITY_STEADY_EPOCH] = (struct ratio){
         0.8, {.low = 0.75, .high = 0.85, .level = 0.95, .method = INTERVAL_FIELLER}, NAN, NAN};
     as.series = (struct series){.points = points, .npoints = 2, .quality = "IoU", .unit = "cells"};
-    rs = (struct report_series){.as = &as, .label = "the program"};
+    rs = (struct report_series){.as = &as, .label = "the program", .words.headline = "Use 4."};
 }
 
 static void check_decoding(void)
@@ -121,7 +121,8 @@ static void check_formulas(void)
     } good[] = {{"gpus", 4}, {"max(gpus, cores/8)", 12}, {"gpus / 2 * 0.5", 1}, {"3", 3},
                 {"max(1, mem, 2)", NAN}, {"max(mem/64, 2)", NAN}, {"max( gpus*2 )", 8}};
     static const char *const wrong[] = {
-        "", "gpu", "max", "max(", "max(gpus", "max(gpus,)", "2 3", "(2", "2)", "2 *", "* 2", "gpus/0",
+        "", "gpu", "max", "max(", "max(gpus", "max(gpus,)", "2 3", "(2", "2)", "2 *", "* 2",
+        "gpus/0",
         "gpus*-1", "mem)", "max(mem, 2", "gpus;", "min(gpus, 2)", "max(max(2))"};
     double v;
 
