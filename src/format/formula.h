@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Formulas that a user writes: a term, or the largest of several, max(gpus, cores/8, mem/64). A term
- * is a number or a name, multiplied and divided by numbers. */
+/* Formulas that a user writes: a term, or the largest of several, max(gpus, cores/8, mem/64). A
+ * term is a number or a name, multiplied and divided by numbers. */
 #ifndef UNETCTL_SRC_FORMAT_FORMULA_H
 #define UNETCTL_SRC_FORMAT_FORMULA_H
 
