@@ -141,6 +141,16 @@ like two/study.yaml '^# Data: 12 images, 12 masks; 100x150' "study.yaml describe
 is "$(grep -c warning "$ERR")" 0 "there are no warnings"
 exits 0 "generate works" unetctl generate -C two --gpus 1
 like two/split.json '"train"' "generate freezes the split, which jobs submitted by hand need"
+cp two/split.json kept.json
+printf 'file,patient\n%s\n' "$(for i in 0{1..9} 1{0..2}; do echo "00$i,$((10#$i % 4))"; done)" >patients.csv
+exits 0 "init with groups" unetctl init grouped --data synth --set data.group=patients.csv:patient
+like grouped/study.yaml "group: \"?$TMP/patients.csv:patient" "the list's path is absolute"
+exits 0 "generate with groups" unetctl generate -C grouped --gpus 1
+like grouped/split.json "\"group\":\"$TMP/patients.csv:patient\"" "the split names the rule"
+exits 0 "generate with groups after the split" unetctl generate -C two --gpus 2 --set 'data.group=(.)'
+like "$ERR" 'two/split.json keeps its images, although data.group.* remove it to divide them anew' \
+    "a warning says that an existing split stays"
+ok "it does" cmp kept.json two/split.json
 exits 0 "init for a deeper network" unetctl init deep --data synth --set model.depth=5
 is "$(unetctl config -C deep data.width)" "data.width: 160" \
     "the width is a multiple of what the network needs"

@@ -58,6 +58,67 @@ ok "the file is unchanged" cmp first.json split.json
 ok "another file is written" unet-train data split --data a --out other.json --seed 4
 exits 1 "it differs" cmp -s first.json other.json
 
+# --- groups --------------------------------------------------------------------------------------
+# Four images of each of three patients.
+mkdir -p ward/images ward/masks
+(
+    echo 'age,file,patient'
+    for i in 01 02 03 04 05 06 07 08 09 10 11 12; do
+        patient=$(tr 0-9 a-j <<<$((10#$i % 3)))
+        for part in images masks; do cp a/$part/00$i.png ward/$part/"$patient-$i.png"; done
+        echo "\"$patient-$i\",57,$patient"
+    done
+) >ward.csv
+sed -i '1s/.*/file,age,patient/' ward.csv
+patients() { python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+print(*({i["stem"][0] for i in s["train"]} & {i["stem"][0] for i in s["val"]}), len(s["val"]))' "$1"; }
+ok "names alike" unet-train data split --data ward --out alike.json
+like "$ERR" "warning: [0-9]+ training images differ from a validation image only in the last number .*data.group=" \
+    "are warned of"
+for seed in 1 2 3; do
+    for rule in '^(.)-' ward.csv:patient; do
+        unet-train data split --data ward --seed $seed --out w.json --val-fraction 0.4 --group "$rule"
+        patients w.json && sed -i 's/"group":"[^"]*",//' w.json && mv w.json w$seed-${#rule}.json
+    done
+    cmp w$seed-5.json w$seed-16.json
+done >sides.txt 2>warned.txt
+is "$(uniq -c sides.txt | xargs)" "6 4" "a group is on one side, by a pattern or a list, which agree"
+unlike warned.txt 'warning|error' "names alike that are grouped are not warned of"
+refused() { # CODE RULE REGEX
+    exits "$1" "the group $2" unet-train data split --data ward --out no.json --group "$2"
+    like "$ERR" "$3" "is refused with the reason"
+}
+refused 7 '(z.*)' "'\(z.\*\)': finds a group in 0 of 12 names, but not in a-03; it must in all"
+refused 7 '^(a)' 'in 4 of 12 names, but not in b-01'
+refused 3 '^.-' 'must be a pattern with the group in parentheses, .* or FILE.csv:COLUMN'
+refused 3 '(.)-(.)' 'must be an extended regular expression with one part in parentheses'
+refused 3 '(' "'\(': "
+refused 3 ward.csv:ward 'ward.csv: its first line must name the columns: ward'
+refused 7 none.csv:patient 'data.group: cannot read none.csv'
+sed 5d ward.csv >short.csv
+refused 7 short.csv:patient 'short.csv: has no group for images/b-04.png'
+(cat ward.csv && echo a-03,57,b) >twice.csv
+refused 7 twice.csv:patient 'twice.csv: a-03 has two groups, a and b'
+(cat ward.csv && echo a-03) >cells.csv
+refused 7 cells.csv:patient "cells.csv: 'a-03' lacks columns"
+printf '%s\n' a-03 a-06 b-01 >train.txt
+printf '%s\n' a-09 b-04 >val.txt
+exits 7 "lists that separate a group" unet-train data split --data ward --out no.json \
+    --train-list train.txt --val-list val.txt --group '^(.)'
+like "$ERR" 'images/a-03.png and images/a-09.png are of one group .data.group., but one is for' \
+    "are refused"
+mkdir -p wards/{train,val}/{images,masks}
+for part in images masks; do
+    cp ward/$part/[ab]-* wards/train/$part && cp ward/$part/c-* wards/val/$part
+    mv wards/train/$part/a-03.png wards/val/$part
+done
+ok "folders that separate a group" unet-train data split --data wards --out wards.json \
+    --group '/(.)-'
+like "$ERR" 'warning: 3 training images are also validation images, or of their groups .data.group.;' \
+    "leave its training images out"
+
 ok "statistics" unet-train data stats --data a --size 48x64
 like "$OUT" '^pairs +12$' "pairs"
 like "$OUT" '96 x 128 grey, 8 bits: 12$' "shape"

@@ -32,6 +32,25 @@ like "$ERR" 'fills its cache by itself; set data.cache to new' "the error says w
 ok "tiles are cut" unet-train data convert --data png --to png --tile 20x16 --out tiles
 is "$(samples tiles/images | wc -l)" 48 "each image gives four"
 is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "they have the requested size"
+# The files that a split has pieces of: those on both sides, and those that validate.
+sides() { python3 - "$@" <<'EOP'
+import json, re, sys
+s = json.load(open(sys.argv[1]))
+train, val = ({re.sub("(-p[0-9]{4})?(-y[0-9]{5}-x[0-9]{5})?$", "", i["stem"]) for i in s[k]} for k in ("train", "val"))
+print(len(train & val), len(val))
+EOP
+}
+for seed in 1 2 3; do
+    unet-train data split --data tiles --seed $seed --out tiles$seed.json 2>"$ERR" &&
+        sides tiles$seed.json
+done >tiles.txt
+is "$(sort -u tiles.txt)" "0 2" "all tiles of an image are on one side, with any seed"
+basename -a tiles/images/* | grep -v 'x00000' >right.txt
+basename -a tiles/images/* | grep 'x00000' >left.txt
+ok "lists may put the halves of images on different sides" unet-train data split --data tiles \
+    --train-list left.txt --val-list right.txt --out halves.json
+like "$ERR" 'warning: (0[0-9]+)-y000..-x00000 and \1-y[0-9]+-x00016 are pieces of one file, .* 24 training' \
+    "which is reported"
 
 # --- training from shards ------------------------------------------------------------------------
 train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 \
@@ -121,7 +140,7 @@ like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers
 # --- classes by folder
 # -----------------------------------------------------------------------------
 ok "a folder per class is split" unet-train data split --data classes --out classes.json
-is "$(count classes.json)" "folders 7 1 2" "it has two classes"
+is "$(count classes.json)" "folders 6 2 2" "each of its two classes has a validation image"
 ok "shards of 16 bits and labels are converted" \
     unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
@@ -139,17 +158,18 @@ like "$ERR" '1 training images are also validation' "duplicates between the side
 # --- stacks
 # ------------------------------------------------------------------------------------------
 if has TIFF; then
-    mkdir -p stack/images stack/masks
+    mkdir -p stack{,s}/{images,masks}
     python3 -c '
 import struct
 # A stack of three 32 x 32 pages, not compressed: header, then for each page its pixels and
 # directory.
-def stack(path, first):
+def stack(path, first, more=0):
     pages = b""
     at = 8
     data = []
     for page in range(3):
-        pixels = bytes((first + page * 50 + i * i) % 256 // first * first for i in range(1024))
+        value = first + more + page * 50
+        pixels = bytes((value + i * i) % 256 // first * first for i in range(1024))
         tags = [(256, 3, 1, 32), (257, 3, 1, 32), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1),
                 (273, 4, 1, at), (277, 3, 1, 1), (278, 3, 1, 32), (279, 4, 1, 1024)]
         ifd = at + 1024
@@ -159,7 +179,10 @@ def stack(path, first):
         at = after
     open(path, "wb").write(b"II*\0" + struct.pack("<I", 8 + 1024) + b"".join(data))
 stack("stack/images/s.tif", 1)
-stack("stack/masks/s.tif", 255)'
+stack("stack/masks/s.tif", 255)
+for k in range(5):
+    stack("stacks/images/s%d.tif" % k, 1, 7 * k)
+    stack("stacks/masks/s%d.tif" % k, 255)'
     exits 7 \
         "a stack in a set of pairs is refused" unet-train data split --data stack --out stack.json
     like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "the error says what to do"
@@ -171,7 +194,15 @@ stack("stack/masks/s.tif", 255)'
     ok "predict accepts its images" unet-train predict -c run --threads 1 --out single pages/images
     is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" \
         "each page of a stack gets the mask of the page as a single image"
-    ok "the pages are a set of pairs" unet-train data split --data pages --out pages.json
+    exits 7 "pages of one file cannot be divided" unet-train data split --data pages --out n.json
+    like "$ERR" 'all images are .*tiles or pages of one file; .* --train-list, --val-list' \
+        "the error says how they can"
+    ok "five stacks, cut into tiles" unet-train data convert --data stacks --to png --tile 16x32 \
+        --out pages5
+    for seed in 1 2 3; do
+        unet-train data split --data pages5 --seed $seed --out p$seed.json 2>"$ERR" && sides p$seed.json
+    done >pages.txt
+    is "$(sort -u pages.txt)" "0 1" "all pages of a file are on one side"
 else
     skip "built without libtiff" "pages of a TIFF"
 fi

@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,13 +206,34 @@ static int data_split_read(const struct study *s, json_t **dst, struct err *e)
     return *dst ? 0 : -1;
 }
 
+/* Warns of settings of the split that differ from those that split.json was made with. */
+static void warn_of_split(const struct study *s, const json_t *split)
+{
+    const char *group = json_string_value(json_object_get(split, "group"));
+    json_int_t seed = json_integer_value(json_object_get(split, "seed")); /* 0: given by lists */
+    double fraction = json_number_value(json_object_get(split, "val_fraction"));
+
+    if (strcmp(group ? group : "", s->data.group) != 0 ||
+        (seed && (seed != s->data.split_seed || fabs(fraction - s->data.val_fraction) > 1e-9)))
+        log_warn("%s/split.json keeps its images, although data.group, data.split_seed or "
+                 "data.val_fraction differs from what it was made with; remove it to divide them "
+                 "anew, which gives other results than those of earlier runs", s->dir);
+}
+
 /* Checks that the data have what the network learns from: masks, or one class per image. */
 static int check_split(const struct plan *p, struct err *e)
 {
     const char *model = p->study.model.name;
     bool ours = strcmp(p->study.engine, "embedded") == 0;
     struct model_look look = {0};
+    json_t *root;
 
+    if (data_split_read(&p->study, &root, e))
+        return -1;
+    if (root)
+        warn_of_split(&p->study, root);
+    bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
+    json_decref(root);
     if (!ours)
         return 0;
     /* The usual model learns from masks. Asking unet-train about others takes as long as
@@ -219,12 +241,6 @@ static int check_split(const struct plan *p, struct err *e)
     if (strcmp(model, "unet") != 0 && model_look_open(&p->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
-    json_t *root;
-    if (data_split_read(&p->study, &root, e))
-        return -1;
-    bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
-
-    json_decref(root);
     if (!known || wants_masks != has_classes)
         return 0;
     return err_set(e, ERR_CONFIG, wants_masks
@@ -241,7 +257,7 @@ int data_split_make(const struct plan *p, struct err *e)
     const char *argv[] = {"data", "split", "--data", p->study.data.dir, "--out", file,
                           "--image-folder", p->study.data.images, "--mask-folder",
                           p->study.data.masks,
-                          "--val-fraction", fraction, "--seed", seed, "--classes",
+                          "--group", p->study.data.group, "--val-fraction", fraction, "--seed", seed, "--classes",
                           classes, "--ignore", p->study.data.ignore, "--class-file",
                           p->study.data.class_file,
                           p->study.data.soft_masks ? "--soft-masks" : NULL, NULL};

@@ -131,6 +131,12 @@ static bool is_folder(const char *text)
     return strcmp(text, "auto") != 0 && strcmp(text, "off") != 0;
 }
 
+/* Returns whether it is FILE:COLUMN, not a pattern with a group in parentheses. */
+static bool is_group_list(const char *text)
+{
+    return strchr(text, '(') == NULL;
+}
+
 /* Returns whether it is a file or folder, not a name such as nvcr.io/nvidia/pytorch:25.01-py3. */
 static bool is_image_file(const char *text)
 {

@@ -12,7 +12,7 @@
 #include "trainer/data/set/dataset.h"
 
 static struct {
-    const char *dir, *out, *train_list, *val_list;
+    const char *dir, *out, *train_list, *val_list, *group;
     double val_fraction;
     long seed;
     bool soft_masks;
@@ -33,6 +33,8 @@ static const struct cli_option options[] = {
     {"train-list", 0, CLI_STRING, "FILE",
      "use a given split: a file with one image file name per line", &given.train_list, 0, 0},
     {"val-list", 0, CLI_STRING, "FILE", "the same for validation", &given.val_list, 0, 0},
+    {"group", 0, CLI_STRING, "RULE", "keep groups on one side: a pattern over names with the "
+     "(group), or FILE.csv:COLUMN", &given.group, 0, 0},
     {"classes", 0, CLI_INT, "N", "classes of the masks (default 1: foreground and background)",
      &given.classes, 1, 250},
     OPTIONS_IGNORE(given.ignore),
@@ -88,7 +90,7 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
     struct split_config config = {
         .dir = given.dir, .folders = &given.folders, .seed = given.seed,
         .val_fraction = given.val_fraction,
-        .train_list = given.train_list, .val_list = given.val_list,
+        .train_list = given.train_list, .val_list = given.val_list, .group = given.group,
         .masks = {given.soft_masks, (int)given.classes, given.ignore, given.class_file, NULL}};
 
     if (!given.dir || !given.out)
@@ -116,8 +118,14 @@ const struct cli_command cmd_data_split = {
         "Decodes and hashes everything, checks sizes and mask values, and writes which images are\n"
         "for training and which for validation. A folder that is divided (train/ and val/ or test/,\n"
         "train.txt and val.txt, test_batch.bin, t10k-*) stays so. Otherwise the result depends only\n"
-        "on the seed and the pictures; equal pictures are on the same side. An existing FILE is\n"
-        "kept if it is equal, and refused otherwise.\n"
+        "on the seed, the pictures and their names: equal pictures, and the tiles and pages that\n"
+        "`data convert` wrote of one file are on the same side, and folders of classes are divided\n"
+        "one by one. An existing FILE is kept if it is equal, and refused otherwise.\n"
+        "\n"
+        "--group keeps more on one side, such as all images of a patient: an extended regular\n"
+        "expression over the names (\"stem\" in FILE), whose part in parentheses names the group; or\n"
+        "FILE.csv:COLUMN, a list whose first line names the columns and whose first other column\n"
+        "has the images' names, with or without folder and suffix.\n"
         "\n"
         "Images: colour becomes grey by Rec. 601 luma when one channel is asked for, grey is\n"
         "repeated for three, alpha is dropped, palettes become RGB, 1, 2 and 4 bits are scaled to\n"

@@ -249,7 +249,7 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
     struct split_config config = {.dir = c->data.dir, .folders = &folders,
                                   .seed = c->data.split_seed,
                                   .val_fraction = c->data.val_fraction,
-                                  .masks = options_masks(c)};
+                                  .group = c->data.group, .masks = options_masks(c)};
     char path[PATH_MAX];
 
     if (*c->data.split)

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decodes every pair of a data folder (an image and its mask, or an image with a class) to check
  * and hash it. Several pairs are decoded at a time; the error is always that of the first bad
- * pair. */
+ * pair. Then finds those that a split must not separate: by their hashes, their names, and groups
+ * that the user names. */
 #include "config.h"
 #include "trainer/data/set/set_internal.h"
 
+#include <ctype.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include "src/format/sha256.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/parallel.h"
 #include "src/text.h"
@@ -277,4 +283,253 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
         in->stem = in->image = in->mask = NULL;
     }
     return c;
+}
+
+/* --- which candidates stay together --- */
+
+/* A list that has groups for names. */
+struct group_list {
+    const char *file;
+    char *text, separator; /* text: of the file; separator: between its columns */
+    int group, name;       /* columns */
+    struct map index;      /* from names to the places of their groups in text */
+};
+
+#define MAX_LIST ((size_t)64 << 20)
+#define MAX_COLUMNS 256
+
+/* Finds the columns in the first line. */
+static int find_columns(struct group_list *l, const char *column, char *line, struct err *e)
+{
+    const char first = line ? line[strcspn(line, "\t;,")] : 0;
+    char *cells[MAX_COLUMNS];
+
+    l->separator = first == '\t' || first == ';' ? first : ',';
+    int n = line ? csv_split(line, l->separator, cells, MAX_COLUMNS) : 0;
+    while (l->group < n && strcmp(csv_text(cells[l->group]), column) != 0)
+        l->group++;
+    l->name = l->group == 0;
+    if (l->group < n && l->name < n)
+        return 0;
+    return err_set(e, ERR_CONFIG, "data.group: %s: its first line must name the columns: %s, and "
+                   "before or behind it that of the images", l->file, column);
+}
+
+static int add_line(struct group_list *l, char *line, struct err *e)
+{
+    char *cells[MAX_COLUMNS];
+    int n = csv_split(line, l->separator, cells, MAX_COLUMNS);
+    size_t at;
+
+    if (n <= l->group || n <= l->name)
+        return err_set(e, ERR_DATA, "data.group: %s: '%s' lacks columns", l->file, line);
+    const char *name = csv_text(cells[l->name]), *group = csv_text(cells[l->group]);
+    if (map_get(&l->index, name, &at) && strcmp(l->text + at, group) != 0)
+        return err_set(e, ERR_DATA, "data.group: %s: %s has two groups, %s and %s", l->file, name,
+                       l->text + at, group);
+    return *group && map_set(&l->index, name, (size_t)(group - l->text)) ? mem_fail(e) : 0;
+}
+
+static const char *find_group(const struct group_list *l, const struct split_item *item)
+{
+    const char *base = filename_base(item->image);
+    char name[NAME_MAX + 1];
+    size_t at;
+
+    snprintf(name, sizeof name, "%.*s", (int)filename_stem(base), base);
+    return map_get(&l->index, item->image, &at) || map_get(&l->index, item->stem, &at) ||
+                   map_get(&l->index, base, &at) || map_get(&l->index, name, &at)
+               ? l->text + at : NULL;
+}
+
+/* rule: FILE:COLUMN */
+static int look_up_groups(const char *rule, const struct candidate *c, size_t n, char **groups,
+                          struct err *e)
+{
+    const char *column = strrchr(rule, ':'), *group;
+    char *file = mem_textf(e, "%.*s", column ? (int)(column - rule) : 0, rule), *rest, *line;
+    struct group_list l = {.file = file};
+    int rc = !file ? -1 : column ? 0 :
+        err_set(e, ERR_CONFIG, "data.group '%s': must be a pattern with the group in parentheses, "
+                "such as '^([^_]*)_', or FILE.csv:COLUMN", rule);
+
+    if (rc == 0 && !(l.text = text_file_read(file, MAX_LIST, e)))
+        rc = err_prefix(e, "data.group");
+    rest = l.text;
+    if (rc == 0)
+        rc = find_columns(&l, column + 1, text_file_line(&rest), e);
+    while (rc == 0 && (line = text_file_line(&rest)))
+        rc = *line ? add_line(&l, line, e) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!(group = find_group(&l, &c[i].item)))
+            rc = err_set(e, ERR_DATA, "data.group: %s: has no group for %s", file,
+                         c[i].item.image);
+        else if (!(groups[i] = mem_text(group, e)))
+            rc = -1;
+    map_destroy(&l.index);
+    free(l.text);
+    free(file);
+    return rc;
+}
+
+static int match_groups(const char *pattern, const struct candidate *c, size_t n, char **groups,
+                        struct err *e)
+{
+    size_t nmatches = 0, other = n;
+    regmatch_t m[2];
+    regex_t re;
+    int rc = 0, status = regcomp(&re, pattern, REG_EXTENDED);
+
+    if (status || re.re_nsub != 1 || strstr(pattern, "\\d"))
+        rc = err_set(e, ERR_CONFIG, "data.group '%s': must be an extended regular expression with "
+                     "one part in parentheses ([0-9] for \\d)", pattern);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const char *stem = c[i].item.stem;
+        if (regexec(&re, stem, 2, m, 0) || m[1].rm_so < 0 || m[1].rm_so == m[1].rm_eo)
+            other = other < n ? other : i;
+        else if ((groups[i] = mem_textf(e, "%.*s", (int)(m[1].rm_eo - m[1].rm_so),
+                                        stem + m[1].rm_so)))
+            nmatches++;
+        else
+            rc = -1;
+    }
+    if (rc == 0 && other < n)
+        rc = err_set(e, ERR_DATA, "data.group '%s': finds a group in %zu of %zu names, but not in "
+                     "%s; it must in all", pattern, nmatches, n, c[other].item.stem);
+    if (!status)
+        regfree(&re);
+    return rc;
+}
+
+/* The sets that candidates form. The root of a set is the one with the smallest hash. */
+struct joining {
+    const struct candidate *c;
+    size_t n, *parent;
+};
+
+static size_t find_root(const struct joining *j, size_t i)
+{
+    while (j->parent[i] != i)
+        i = j->parent[i] = j->parent[j->parent[i]];
+    return i;
+}
+
+static void join(const struct joining *j, size_t i, size_t k)
+{
+    i = find_root(j, i);
+    k = find_root(j, k);
+    if (strcmp(j->c[i].pixels, j->c[k].pixels) < 0)
+        j->parent[k] = i;
+    else
+        j->parent[i] = k;
+}
+
+/* Joins candidate i and the first one of this name. */
+static int join_first(const struct joining *j, struct map *first, const char *name, size_t i,
+                      struct err *e)
+{
+    size_t k;
+
+    if (!map_get(first, name, &k))
+        return map_set(first, name, i) ? mem_fail(e) : 0;
+    join(j, i, k);
+    return 0;
+}
+
+/* Cuts a mark and digits from the end of name[0..*n), as in "-p0002". */
+static bool cut_number(const char *name, size_t *n, const char *mark, size_t digits)
+{
+    size_t k = *n, length = strlen(mark);
+
+    while (k > 0 && isdigit((unsigned char)name[k - 1]))
+        k--;
+    if (*n - k < digits || k <= length || strncmp(name + k - length, mark, length) != 0)
+        return false;
+    *n = k - length;
+    return true;
+}
+
+/* Cuts from the name of an image, without a suffix: with JOIN_ALIKE all from the last number on,
+ * otherwise the place of a tile, or with `page` also the number of a page (prepare/convert.c).
+ * Returns the new length. */
+static size_t cut_name(const char *name, size_t n, enum join_by by, bool page)
+{
+    size_t tile = n;
+
+    if (by == JOIN_ALIKE) {
+        while (n > 0 && !isdigit((unsigned char)name[n - 1]))
+            n--;
+        while (n > 0 && isdigit((unsigned char)name[n - 1]))
+            n--;
+        return n;
+    }
+    if (cut_number(name, &tile, "-x", 5) && cut_number(name, &tile, "-y", 5))
+        n = tile;
+    if (page)
+        cut_number(name, &n, "-p", 4);
+    return n;
+}
+
+/* Joins images by their names: tiles of one name, and pages with the first page of their file,
+ * whose name has no number; or names that are alike. */
+static int join_names(const struct joining *j, enum source_format format, enum join_by by,
+                      struct err *e)
+{
+    struct map first = {0};
+    int rc = 0;
+
+    for (int page = 0; page < 2; page++)
+        for (size_t i = 0, k; rc == 0 && i < j->n; i++) {
+            const char *stem = j->c[i].item.stem;
+            size_t n = format == SOURCE_FOLDERS ? filename_stem(stem) : strlen(stem);
+            char *name = mem_textf(e, "%.*s%s", (int)cut_name(stem, n, by, page), stem, stem + n);
+            if (!name)
+                rc = -1;
+            else if (!page)
+                rc = join_first(j, &first, name, i, e);
+            else if (map_get(&first, name, &k))
+                join(j, i, k);
+            free(name);
+        }
+    map_destroy(&first);
+    return rc;
+}
+
+static int join_groups(const struct joining *j, const char *rule, struct err *e)
+{
+    char **groups = mem_zero(j->n, sizeof *groups, e);
+    struct map first = {0};
+    int rc = !groups ? -1 : (strchr(rule, '(') ? match_groups : look_up_groups)(rule, j->c, j->n,
+                                                                                groups, e);
+
+    for (size_t i = 0; rc == 0 && i < j->n; i++)
+        rc = join_first(j, &first, groups[i], i, e);
+    for (size_t i = 0; groups && i < j->n; i++)
+        free(groups[i]);
+    free(groups);
+    map_destroy(&first);
+    return rc;
+}
+
+int candidates_join(const struct split_config *config, enum source_format format, enum join_by by,
+                    struct candidate *c, size_t n, struct err *e)
+{
+    struct joining j = {c, n, mem_alloc(n, sizeof *j.parent, e)};
+    bool named = format == SOURCE_PAIRS || format == SOURCE_FOLDERS;
+    struct map first = {0};
+    int rc = j.parent ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        j.parent[i] = i;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = join_first(&j, &first, c[i].pixels, i, e);
+    if (rc == 0 && by != JOIN_GROUPS && named)
+        rc = join_names(&j, format, by, e);
+    if (rc == 0 && config->group && *config->group)
+        rc = join_groups(&j, config->group, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        c[i].key = c[find_root(&j, i)].pixels;
+    map_destroy(&first);
+    free(j.parent);
+    return rc;
 }

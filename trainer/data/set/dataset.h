@@ -41,6 +41,7 @@ struct split {
     int nclasses;       /* 0 if they have masks */
     int64_t seed;
     double val_fraction;
+    char *group;        /* that of split_config, or NULL */
     enum mask_scale mask_scale;
     struct picture_levels levels; /* of its images */
     struct split_part train, val;
@@ -54,6 +55,11 @@ struct split_config {
     /* Both or neither: files with one image file name per line, used in place of seed, fraction and
      * the folders' division. */
     const char *train_list, *val_list;
+    /* Images of one group are on the same side. A pattern (an extended regular expression) over the
+     * stems, whose one part in parentheses is the group; or FILE:COLUMN, a column of a list with
+     * commas, semicolons or tabs, whose first column (or second, if COLUMN is the first) has the
+     * names of the images, as source_assign reads them. NULL or "": none. */
+    const char *group;
     struct mask_options masks;
 };
 
@@ -62,11 +68,13 @@ struct split_config {
 struct split *split_create(const struct split_config *config, struct err *e);
 void split_destroy(struct split *s);
 
-/* Sets val[i] to whether item i of n is for validation, a function of seed, fraction and hashes
- * alone. Items with equal hashes are on the same side, and each side gets at least one. ERR_DATA if
- * that is impossible. */
-int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
-                 struct err *e);
+/* Sets val[i] to whether item i of n is for validation, a function of the other arguments alone.
+ * Items with equal hashes are on the same side, and each side gets at least one. ERR_DATA if that
+ * is impossible. label: the classes of the items, each of which is divided by itself, or NULL; a
+ * class of only one hash is for training. Of items with equal hashes the first one's class
+ * counts. */
+int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
+                 const int *label, bool *val, struct err *e);
 
 /* Lets each worker have the same number of TFRecord files: of the training images keeps only those
  * in the first files by number, as many files as the largest multiple of `workers` (of 10 files for

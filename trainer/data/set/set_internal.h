@@ -12,6 +12,7 @@
 struct candidate {
     struct split_item item;
     char pixels[65]; /* hash of shape and samples: equal for the same image in two files */
+    const char *key; /* set by candidates_join */
     struct remarks_picture about_image, about_mask;
     float *points; /* of an image that SCALE_AUTO maps by levels (picture_points), or NULL */
     struct mask_summary mask; /* of masks of foreground and background */
@@ -27,6 +28,14 @@ struct candidate {
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct picture_levels *levels,
                                   struct err *e);
+
+/* Sets the keys of n candidates, the smallest hash of the images of a set: equal for equal images
+ * and for images of one group (config->group); with JOIN_PIECES also for tiles and pages that `data
+ * convert` made of one file, with JOIN_ALIKE for names that differ from their last number on. -1
+ * with ERR_CONFIG for a wrong group, and with ERR_DATA for an image without one. */
+enum join_by { JOIN_GROUPS, JOIN_PIECES, JOIN_ALIKE };
+int candidates_join(const struct split_config *config, enum source_format format, enum join_by by,
+                    struct candidate *c, size_t n, struct err *e);
 
 /* A file of byte records that all processes of a machine map. One process creates the file while
  * others wait. cache_close unmaps; the file remains.

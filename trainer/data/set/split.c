@@ -20,9 +20,10 @@
 #include "trainer/json/cjson.h"
 
 /* Divides the pairs by lists, folders or seed, or takes all for validation. Copies of an image,
- * found by the hash of its pixels, are never on both sides: the seed divides groups of copies,
- * lists that separate copies are refused, and if folders separate them, those for training are left
- * out. */
+ * found by the hash of its pixels, and images of one group (data.group) are never on both sides:
+ * the seed divides groups, lists that separate them are refused, and if folders separate them,
+ * those for training are left out. Tiles and pages of one file are groups for the seed, while lists
+ * may separate them. The seed divides each class of images by itself. */
 
 /* The stream of rng.h that divides a split; other modules use other streams. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
@@ -50,6 +51,7 @@ void split_destroy(struct split *s)
     for (int i = 0; i < s->nclasses; i++)
         free(s->class_names[i]);
     free(s->class_names);
+    free(s->group);
     free(s->dir);
     free(s);
 }
@@ -91,10 +93,10 @@ static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
     return ngroups;
 }
 
-/* Moves each group that still fits into `want` pairs to validation, in random order. If none fits,
- * moves the smallest. */
-static void pick_groups(const struct by_hash *sorted, const size_t *start, size_t ngroups,
-                        const size_t *order, size_t want, bool *val)
+/* Moves each group that still fits into `want` items to validation, in this order. If none fits,
+ * moves the smallest. Returns the number of items moved. */
+static size_t pick_groups(const struct by_hash *sorted, const size_t *start, size_t ngroups,
+                          const size_t *order, size_t want, bool *val)
 {
     size_t taken = 0, smallest = order[0];
 
@@ -110,63 +112,101 @@ static void pick_groups(const struct by_hash *sorted, const size_t *start, size_
     }
     for (size_t i = start[smallest]; taken == 0 && i < start[smallest + 1]; i++)
         val[sorted[i].index] = true;
+    return taken ? taken : start[smallest + 1] - start[smallest];
 }
 
-int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
-                 struct err *e)
+/* Divides the groups in this order, each class (label, or NULL: one) by itself; what is rounded
+ * down in one class is made up in the next. own: room for as many groups. Returns the number of
+ * items moved to validation, 0 if no class has two groups. */
+static size_t pick_classes(const struct by_hash *sorted, const size_t *start, size_t ngroups,
+                           const size_t *order, const int *label, double val_fraction, size_t *own,
+                           bool *val)
+{
+    size_t seen = 0, taken = 0;
+    int last = 0;
+
+    for (size_t i = 0; label && i < start[ngroups]; i++)
+        last = label[i] > last ? label[i] : last;
+    for (int class = 0; class <= last; class++) {
+        size_t n = 0, items = 0;
+        for (size_t k = 0; k < ngroups; k++) {
+            size_t g = order[k];
+            if (label && label[sorted[start[g]].index] != class)
+                continue;
+            items += start[g + 1] - start[g];
+            own[n++] = g;
+        }
+        seen += items;
+        /* Without the epsilon 0.29 x 100 would give 28: it is 28.999999999999996. */
+        size_t want = (size_t)(val_fraction * (double)seen + 1e-6);
+        want = want <= taken ? 1 : want - taken > items - 1 ? items - 1 : want - taken;
+        if (n > 1)
+            taken += pick_groups(sorted, start, n, own, want, val);
+    }
+    return taken;
+}
+
+int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
+                 const int *label, bool *val, struct err *e)
 {
     struct by_hash *sorted = sort_by_hash(hash, n, e);
-    size_t *start = malloc((n + 1) * sizeof *start), *order = malloc((n + 1) * sizeof *order);
-    int rc = !sorted ? -1 : start && order ? 0 : mem_fail(e);
+    size_t *start = mem_alloc(3 * (n + 1), sizeof *start, e), *order = start + n + 1;
+    int rc = sorted && start ? 0 : -1;
     size_t ngroups = rc ? 0 : find_groups(sorted, n, start);
 
     memset(val, 0, n * sizeof *val);
     if (rc == 0 && ngroups < 2)
-        rc = err_set(e, ERR_DATA,
-                     n < 2 ? "there is only one pair; training and validation need one each"
-                           : "all images are equal; training and validation need different ones");
+        rc = err_set(e, ERR_DATA, n < 2
+                     ? "there is only one pair; training and validation need one each"
+                     : "all images are equal, of one group (data.group), or tiles or pages of one "
+                       "file; to divide them, name the images of each side (data split "
+                       "--train-list, --val-list)");
     if (rc == 0) {
-        /* Without the epsilon 0.29 x 100 would give 28: it is 28.999999999999996. */
-        size_t want = (size_t)(val_fraction * (double)n + 1e-6);
-        want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
+        size_t *own = order + n + 1;
         rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
-        pick_groups(sorted, start, ngroups, order, want, val);
+        if (!pick_classes(sorted, start, ngroups, order, label, val_fraction, own, val))
+            pick_classes(sorted, start, ngroups, order, NULL, val_fraction, own, val);
     }
-    free(order);
     free(start);
     free(sorted);
     return rc;
 }
 
-static int divide_by_seed(const struct split_config *config, struct candidate *c, size_t n,
-                          struct err *e)
+static int divide_by_seed(const struct split_config *config, int nclasses, struct candidate *c,
+                          size_t n, struct err *e)
 {
     const char **hash = mem_zero(n, sizeof *hash, e);
-    bool *val = hash ? mem_zero(n, sizeof *val, e) : NULL;
+    int *label = hash ? mem_zero(n, sizeof *label, e) : NULL;
+    bool *val = label ? mem_zero(n, sizeof *val, e) : NULL;
+    int rc = val ? 0 : -1;
 
-    for (size_t i = 0; val && i < n; i++)
-        hash[i] = c[i].pixels;
-    int rc = val ? split_divide(config->seed, config->val_fraction, n, hash, val, e) : -1;
-    if (rc)
-        err_prefix(e, "%s", config->dir);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        hash[i] = c[i].key;
+        label[i] = c[i].item.label;
+    }
+    if (rc == 0 && split_divide(config->seed, config->val_fraction, n, hash,
+                                nclasses ? label : NULL, val, e))
+        rc = err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
         c[i].side = val[i] ? SOURCE_VAL : SOURCE_TRAIN;
     free(val);
+    free(label);
     free(hash);
     return rc;
 }
 
-/* Maps the images of one side, by the hash of their pixels, to their indices. */
+/* Maps the images of one side, by their keys, to their indices. */
 static int map_side(const struct candidate *c, size_t n, enum source_side side, struct map *dst,
                     struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        if (c[i].side == side && map_set(dst, c[i].pixels, i))
+        if (c[i].side == side && map_set(dst, c[i].key, i))
             return mem_fail(e);
     return 0;
 }
 
-/* Refuses lists that have the same image for training and for validation. */
+/* Refuses lists that have the same image, or images of one group, for training and for
+ * validation. */
 static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 {
     struct map val = {0};
@@ -174,16 +214,18 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
     size_t k;
 
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].pixels, &k))
-            rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is for training and "
-                         "one for validation", c[i].item.image, c[k].item.image);
+        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].key, &k))
+            rc = err_set(e, ERR_DATA, "%s and %s are %s, but one is for training and one for "
+                         "validation", c[i].item.image, c[k].item.image,
+                         strcmp(c[i].pixels, c[k].pixels) == 0 ? "the same image"
+                                                               : "of one group (data.group)");
     map_destroy(&val);
     return rc;
 }
 
 /* Keeps the folders' division. Some well-known data sets have the same image on both sides; it is
- * then not used for training. */
-static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
+ * then not used for training, nor is an image whose group is on both. */
+static int divide_by_folder(bool grouped, struct candidate *c, size_t n, struct err *e)
 {
     size_t ndropped = 0, nneither = 0;
     struct map val = {0};
@@ -191,7 +233,7 @@ static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         nneither += c[i].side == SOURCE_ANY;
-        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].pixels, NULL)) {
+        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].key, NULL)) {
             c[i].side = SOURCE_ANY;
             ndropped++;
         }
@@ -201,8 +243,8 @@ static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
         log_info("%zu images belong neither to training nor to validation and are not used",
                  nneither);
     if (rc == 0 && ndropped)
-        log_warn("%zu training images are also validation images; training does not use them",
-                 ndropped);
+        log_warn("%zu training images are also validation images%s; training does not use them",
+                 ndropped, grouped ? ", or of their groups (data.group)" : "");
     return rc;
 }
 
@@ -236,23 +278,64 @@ static int assign_lists(const struct split_config *config, struct source *source
                ? -1 : 0;
 }
 
+/* Warns if names suggest that pieces of one file, or images of one object, are on both sides. The
+ * seed keeps pieces together. Names of one kind, in folders of classes one kind each, are usual. */
+static int warn_of_names(const struct split_config *config, const struct source *source,
+                         bool by_seed, struct candidate *c, struct err *e)
+{
+    size_t n = source->count, nsets = 0, ntrain = 0, separated = 0, example = 0, k = 0;
+    struct map val = {0};
+    int rc = candidates_join(config, source->format, by_seed ? JOIN_ALIKE : JOIN_PIECES, c, n, e) ||
+                     map_side(c, n, SOURCE_VAL, &val, e) ? -1 : 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        nsets += c[i].key == c[i].pixels;
+        ntrain += c[i].side == SOURCE_TRAIN;
+        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].key, &k)) {
+            separated++;
+            example = i;
+        }
+    }
+    if (separated)
+        map_get(&val, c[example].key, &k);
+    const char *a = c[example].item.stem, *b = c[k].item.stem;
+    if (separated && !by_seed)
+        log_warn("%s and %s are pieces of one file, but the lists put them on different sides, as "
+                 "they do %zu training images and other pieces of their files", a, b, separated);
+    else if (nsets > (source->nclasses ? (size_t)source->nclasses : 1) && 4 * separated >= ntrain)
+        log_warn("%zu training images differ from a validation image only in the last number of "
+                 "their names, as %s from %s: if such images show one object or patient, keep them "
+                 "together by data.group='^(.*[^0-9])[0-9]+[^0-9]*$' (data split --group)",
+                 separated, a, b);
+    map_destroy(&val);
+    return rc;
+}
+
 /* Divides by the first of these that applies: lists, "all for validation", the folders, the
  * seed. */
-static int divide_candidates(const struct split_config *config, bool divided, size_t n,
+static int divide_candidates(const struct split_config *config, const struct source *source,
                              struct candidate *c, struct split *s, struct err *e)
 {
     bool given = config->train_list, all = !given && config->val_fraction >= 1;
-    int rc = 0;
+    bool divided = source_is_divided(source), by_seed = !all && !divided;
+    bool grouped = config->group && *config->group;
+    size_t n = source->count;
+    int rc = all ? 0 : candidates_join(config, source->format, by_seed ? JOIN_PIECES : JOIN_GROUPS,
+                                       c, n, e);
 
     for (size_t i = 0; all && i < n; i++)
         c[i].side = SOURCE_VAL;
-    if (given)
-        rc = refuse_leak(c, n, e);
-    else if (!all)
-        rc = divided ? divide_by_folder(c, n, e) : divide_by_seed(config, c, n, e);
+    if (rc == 0 && !all)
+        rc = given     ? refuse_leak(c, n, e)
+             : divided ? divide_by_folder(grouped, c, n, e)
+                       : divide_by_seed(config, source->nclasses, c, n, e);
+    if (rc == 0 && !all && !grouped)
+        rc = warn_of_names(config, source, by_seed, c, e);
     if (rc == 0 && !all)
         rc = take_side(c, n, SOURCE_TRAIN, &s->train, e);
     if (rc || take_side(c, n, SOURCE_VAL, &s->val, e))
+        return -1;
+    if (grouped && !(s->group = mem_text(config->group, e)))
         return -1;
     bool computed = divided && !all;
     s->seed = computed ? 0 : config->seed;
@@ -287,7 +370,7 @@ struct split *split_create(const struct split_config *config, struct err *e)
     if (assign_lists(config, source, e) == 0)
         c = candidates_read(config, source, &s->mask_scale, &s->levels, e);
     if (c)
-        rc = divide_candidates(config, source_is_divided(source), source->count, c, s, e);
+        rc = divide_candidates(config, source, c, s, e);
     take_classes(source, s);
 out:
     for (size_t i = 0; c && i < source->count; i++)
@@ -408,6 +491,8 @@ char *split_encode(const struct split *s, struct err *e)
     snprintf(fraction, sizeof fraction, "%.10g", s->val_fraction);
     cjson_addf(o, "schema=%d data=%s seed=%" PRId64, SCHEMA, s->dir, s->seed);
     cjson_add(o, "val_fraction", cJSON_CreateRaw(fraction));
+    if (s->group)
+        cjson_addf(o, "group=%s", s->group);
     cjson_addf(o, "mask_max=%d image_bits=%d", (int)s->mask_scale, s->levels.bits);
     if (s->levels.values[1] > s->levels.values[0])
         cjson_add(o, "image_levels", cJSON_CreateDoubleArray(s->levels.values, 2));
@@ -551,6 +636,8 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
         return err_set(e, ERR_DATA, "\"mask_max\" must be 1 or 255, or 0 for classes");
     if (!cJSON_IsNumber(fraction))
         return err_set(e, ERR_DATA, "\"val_fraction\" is missing or not a number");
+    if (cJSON_HasObjectItem(root, "group") && !(s->group = get_string(root, "group", e)))
+        return -1;
     s->mask_scale = (enum mask_scale)mask_max;
     s->levels.bits = (int)fmin(cjson_number(root, "image_bits"), 32); /* 0: an earlier version's */
     s->val_fraction = fraction->valuedouble;

@@ -30,18 +30,18 @@ static void test_divide(void)
         snprintf(text[i], sizeof text[i], "h%d", i);
         hash[i] = text[i];
     }
-    ok(split_divide(1, 0.2, N, hash, val, &e) == 0 && count(val, N) == 4, "20 x 0.2 = 4 validate");
-    split_divide(1, 0.2, N, hash, again, &e);
+    ok(split_divide(1, 0.2, N, hash, NULL, val, &e) == 0 && count(val, N) == 4, "20 x 0.2 = 4 validate");
+    split_divide(1, 0.2, N, hash, NULL, again, &e);
     ok(memcmp(val, again, sizeof val) == 0, "the same arguments, the same split");
-    split_divide(2, 0.2, N, hash, again, &e);
+    split_divide(2, 0.2, N, hash, NULL, again, &e);
     ok(memcmp(val, again, sizeof val) != 0, "another seed, another split");
-    ok(split_divide(1, 0.29, 10, hash, val, &e) == 0 && count(val, 10) == 2, "rounded down");
-    ok(split_divide(1, 0.001, N, hash, val, &e) == 0 && count(val, N) == 1,
+    ok(split_divide(1, 0.29, 10, hash, NULL, val, &e) == 0 && count(val, 10) == 2, "rounded down");
+    ok(split_divide(1, 0.001, N, hash, NULL, val, &e) == 0 && count(val, N) == 1,
        "at least one validates");
-    ok(split_divide(1, 0.999, N, hash, val, &e) == 0 && count(val, N) == N - 1,
+    ok(split_divide(1, 0.999, N, hash, NULL, val, &e) == 0 && count(val, N) == N - 1,
        "at least one trains");
-    ok(split_divide(1, 0.2, 2, hash, val, &e) == 0 && count(val, 2) == 1, "two pairs: one each");
-    ok(split_divide(1, 0.2, 1, hash, val, &e) == -1 && e.code == ERR_DATA, "one pair: %s", e.text);
+    ok(split_divide(1, 0.2, 2, hash, NULL, val, &e) == 0 && count(val, 2) == 1, "two pairs: one each");
+    ok(split_divide(1, 0.2, 1, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "one pair: %s", e.text);
 }
 
 static void test_equal_pictures(void)
@@ -58,7 +58,7 @@ static void test_equal_pictures(void)
         hash[i] = text[i];
     }
     for (int64_t seed = 0; seed < 200; seed++) {
-        split_divide(seed, 0.2, N, hash, val, &e);
+        split_divide(seed, 0.2, N, hash, NULL, val, &e);
         for (int i = 0; i < N; i++)
             for (int k = 0; k < N; k++)
                 together = together && (strcmp(hash[i], hash[k]) != 0 || val[i] == val[k]);
@@ -68,11 +68,46 @@ static void test_equal_pictures(void)
     ok(both, "and both sides have some");
     for (int i = 0; i < N; i++)
         hash[i] = "same";
-    ok(split_divide(1, 0.2, N, hash, val, &e) == -1 && e.code == ERR_DATA, "all equal: %s", e.text);
+    ok(split_divide(1, 0.2, N, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "all equal: %s", e.text);
     for (int i = 0; i < N; i++)
         hash[i] = i < 8 ? "a" : "b";
-    ok(split_divide(1, 0.05, N, hash, val, &e) == 0 && count(val, N) == 8,
+    ok(split_divide(1, 0.05, N, hash, NULL, val, &e) == 0 && count(val, N) == 8,
        "no group is small enough: the smaller one validates");
+}
+
+/* Each class is divided by itself; what is rounded down in one is made up in the next. */
+static void test_divide_classes(void)
+{
+    enum { CLASSES = 12, EACH = 6, ALL = CLASSES * EACH };
+    const char *hash[ALL];
+    char text[ALL][16];
+    int label[ALL], of[CLASSES];
+    bool val[ALL], every = true, total = true;
+
+    for (int i = 0; i < ALL; i++) {
+        label[i] = i / EACH;
+        snprintf(text[i], sizeof text[i], "h%d", i * 31 % 97);
+        hash[i] = text[i];
+    }
+    for (int64_t seed = 0; seed < 50; seed++) {
+        split_divide(seed, 0.2, ALL, hash, label, val, &e);
+        memset(of, 0, sizeof of);
+        for (int i = 0; i < ALL; i++)
+            of[label[i]] += val[i];
+        for (int c = 0; c < CLASSES; c++)
+            every = every && (of[c] == 1 || of[c] == 2);
+        total = total && count(val, ALL) == 14;
+    }
+    ok(every, "12 classes of 6: each has one or two that validate");
+    ok(total, "together a fifth");
+    for (int i = 0; i < EACH; i++)
+        hash[i] = "same";
+    split_divide(1, 0.2, ALL, hash, label, val, &e);
+    ok(count(val, EACH) == 0 && count(val, ALL) > 10, "a class of one group trains");
+    for (int i = 0; i < ALL; i++)
+        hash[i] = text[label[i]];
+    ok(split_divide(1, 0.2, ALL, hash, label, val, &e) == 0 && count(val, ALL) == 12,
+       "one group in each class: two groups validate");
 }
 
 static struct split *read_text(const char *text)
@@ -191,6 +226,7 @@ int main(void)
         bail_out("no temporary folder");
     test_divide();
     test_equal_pictures();
+    test_divide_classes();
     test_file();
     test_classes();
     test_keep_files();
