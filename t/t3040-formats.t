@@ -155,6 +155,93 @@ is "$(count divided.json)" "folders 6 2 2" \
     "the division is kept, and an image of both sides is not trained on"
 like "$ERR" '1 training images are also validation' "duplicates between the sides are reported"
 
+# --- sets that are divided by their names --------------------------------------------------------
+PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import gzip, struct
+from tfrecord import *
+import png
+drawn = 0
+def draw(path, side=32):
+    global drawn
+    drawn += 1
+    png.write(path, png.picture(drawn, side))
+    return path
+def shards(folder, **counts):
+    for name, n in counts.items():
+        name = name.replace("__", ".tfrecord").replace("_", "-")
+        write("own/%s/%s" % (folder, name), [
+            example(image=picture(draw("own.png")), label=number(i % 2)) for i in range(n)])
+one = dict(a_train___00000_of_00002=4, a_train___00001_of_00002=4, a_test___00000_of_00001=3)
+shards("plain", train_00000_of_00002=5, train_00001_of_00002=5, validation_00000_of_00001=3,
+       test_00000_of_00001=2)
+shards("tfds", **one)
+shards("two", **one, b_train=4, b_test=2)
+shards("extra", **one, a_extra=4)
+shards("gap", a_train=4, a_test___00000_of_00003=1, a_test___00001_of_00003=1)
+shards("folders/train", a=4)
+shards("folders/test", a=3)
+shards("undivided/train", a=10)
+shards("parts", train1=5, train2=5)
+def idx(name, n, first):
+    global drawn
+    for kind, head, size in ("images-idx3", (2051, n, 14, 14), 14), ("labels-idx1", (2049, n), 0):
+        with gzip.open("own/emnist/emnist-%s-%s-ubyte.gz" % (name, kind), "wb") as f:
+            f.write(struct.pack(">%dI" % len(head), *head))
+            for i in range(n):
+                drawn += 1
+                f.write(bytes(v * drawn % 251 for v in range(size * size)) if size
+                        else bytes([first + i % 3]))
+os.mkdir("own/emnist")
+for name, first in ("letters", 1), ("digits", 0):
+    idx(name + "-train", 9, first)
+    idx(name + "-test", 4, first)
+for word, n in ("train", 4), ("val", 2), ("test", 3):
+    png.dataset("own/camvid", [], "", "")
+    for i in range(n):
+        draw("own/camvid/%s/%d.png" % (word, i))
+        png.write("own/camvid/%sannot/%d.png" % (word, i), png.squares((0, 255), i))
+        for kind in "a", "b":
+            draw("own/tumor/%s/%s/%d.png" % ({"train": "Training", "test": "Testing"}.get(word, "notes"), kind, i))
+for kind in "train", "bus", "car":
+    for i in range(5):
+        draw("own/vehicles/%s/%d.png" % (kind, i))
+EOP
+own() { # SET WANT TEXT [OPTION...]: the names of the files that train, and of those that validate
+    rm -f own.json
+    exits 0 "$3" unet-train data split --data "own/$1" --out own.json "${@:4}"
+    is "$(python3 -c '
+import json
+s = json.load(open("own.json"))
+print(*("%d of %s" % (len(s[k]), ",".join(sorted({i["image"].split("#")[0].rsplit("/", 1)[0] for i in s[k]})))
+        for k in ("train", "val")), sep=" | ")' 2>&1)" "$2" "$1: its own split"
+}
+strange() { # SET CODE REGEX TEXT
+    exits "$2" "$4" unet-train data split --data "own/$1" --out n.json
+    like "$ERR" "$3" "$1: the error says so"
+}
+own plain '10 of train-00000-of-00002,train-00001-of-00002 | 3 of validation-00000-of-00001' \
+    "shards named train and validation"
+like "$ERR" 'test-00000-of-00001 is not used, as other files are for validation' "the test set is named"
+tfds='8 of a-train.tfrecord-00000-of-00002,a-train.tfrecord-00001-of-00002 | 3 of a-test.tfrecord-00000-of-00001'
+own tfds "$tfds" "shards of TFDS"
+strange two 3 'a-test.* and b-test.* are of different sets: .* data.images=b or data.images=a .unet' \
+    "shards of two sets"
+own two "$tfds" "of which one is chosen" --image-folder a
+strange extra 7 'a-extra is neither for training nor for validation' "a shard of neither side"
+strange gap 7 'gap: a-test.tfrecord-00002-of-00003 is missing, but a-test.tfrecord-00000-of-00003 is there' "a missing shard"
+own folders '4 of train | 3 of test' "TFRecord in train/ and test/"
+own undivided '8 of train | 2 of train' "TFRecord in train/ alone is divided at random"
+own parts '8 of train1,train2 | 2 of train1,train2' "shards for training alone are divided at random"
+strange emnist 3 'are of different sets: .*data.images=emnist-letters or data.images=emnist-digits' \
+    "two sets of EMNIST"
+own emnist '9 of emnist-letters-train-images-idx3-ubyte.gz | 4 of emnist-letters-test-images-idx3-ubyte.gz' \
+    "of which one is chosen" --image-folder emnist-letters
+like "$ERR" 'warning: own/emnist: the labels begin at 1: class 0 has no image$' "class 0 is named"
+is "$(grep -c warning "$ERR")" 1 "once"
+own camvid '4 of train | 2 of val' "train/ and trainannot/ (CamVid)"
+own tumor '8 of Training/a,Training/b | 6 of Testing/a,Testing/b' "classes in Training/ and Testing/"
+own vehicles '12 of bus,car,train | 3 of bus,car,train' "a class that is called train"
+
 # --- stacks
 # ------------------------------------------------------------------------------------------
 if has TIFF; then
@@ -509,4 +596,25 @@ printf '0 a\n85 b\n170 c\n255 d\n' >steel.txt
     real mnist_idx "idx 10000 10000 10"
     if has JPEG; then real casting_2class "folders 320 80 2"; fi
 }
+# The same sets as their authors lay them out.
+if shared data/camvid && shared data/mnist_idx; then
+    for side in train val test; do
+        mkdir -p real/camvid/$side real/camvid/${side}annot
+        while read -r name; do
+            name=${name%.*}
+            ln -s "$UNETCTL_SHARED/data/camvid/images/$name.png" real/camvid/$side
+            ln -s "$UNETCTL_SHARED/data/camvid/masks/$name.png" real/camvid/${side}annot
+        done <"$UNETCTL_SHARED/data/camvid/$side.txt"
+    done
+    mkdir real/emnist
+    for f in "$UNETCTL_SHARED"/data/mnist_idx/*.gz; do
+        name=${f##*/} && name=${name/t10k/test} && ln -s "$f" "real/emnist/emnist-mnist-$name"
+    done
+    ok "CamVid's folders" unet-train data split --data real/camvid --classes 11 --ignore 11 --out cv.json
+    is "$(count cv.json)" "pairs 24 6 0" "divide as its lists do"
+    ok "EMNIST's names" unet-train data split --data real/emnist --out emnist.json
+    is "$(count emnist.json)" "idx 10000 10000 10" "divide as MNIST's do"
+else
+    skip "the shared data are not here (UNETCTL_SHARED)" "CamVid's folders and EMNIST's names"
+fi
 done_testing

@@ -3,10 +3,12 @@
 #include "config.h"
 #include "trainer/data/source/source.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -497,10 +499,14 @@ static int list_cifar(struct source *s, const char *sub, const struct tree *file
 static int name_numbers(struct source *s, struct err *e)
 {
     char number[16];
-    int max = 0;
+    int max = 0, min = INT_MAX;
 
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         max = s->items[i].label > max ? s->items[i].label : max;
+        min = s->items[i].label < min ? s->items[i].label : min;
+    }
+    if (min > 0 && min <= max)
+        log_warn("%s: the labels begin at %d: class 0 has no image", s->dir, min);
     if (max >= CLASSES_MAX)
         return err_set(e, ERR_DATA, "%s: class %d; at most %d are supported", s->dir, max,
                        CLASSES_MAX);
@@ -510,24 +516,6 @@ static int name_numbers(struct source *s, struct err *e)
             return -1;
     }
     return 0;
-}
-
-/* Files named train... are for training, others (t10k-..., test-...) for validation. If there are
- * only some of one kind, the set is not divided. */
-static int list_idx(struct source *s, const char *sub, const struct tree *files, struct err *e)
-{
-    size_t ntrain = 0;
-    int rc = 0;
-
-    for (size_t i = 0; i < files->count; i++)
-        ntrain += strncmp(files->paths[i], "train", 5) == 0;
-    bool divided = ntrain > 0 && ntrain < files->count;
-    for (size_t i = 0; rc == 0 && i < files->count; i++) {
-        bool train = strncmp(files->paths[i], "train", 5) == 0;
-        rc = list_records(s, files->paths[i],
-                          !divided ? SOURCE_ANY : train ? SOURCE_TRAIN : SOURCE_VAL, e);
-    }
-    return rc ? rc : name_numbers(s, e);
 }
 
 /* Lists the containers of a kind in dir/sub: by their name, and TFRecord files, whose names may be
@@ -558,31 +546,171 @@ static int list_kind(const struct source *s, const char *sub, enum container_kin
     return rc;
 }
 
-static int list_shards(struct source *s, const char *sub, enum source_side side, struct err *e)
-{
-    struct tree files;
-    int rc = list_kind(s, sub, CONTAINER_TFRECORD, &files, e);
+/* What a name says of a shard: the side by its last word for one, and "00001-of-00003". */
+struct shard {
+    enum { SHARD_ANY, SHARD_TRAIN, SHARD_VAL, SHARD_TEST } word;
+    size_t family;       /* length of the name before the word, without separators */
+    size_t prefix;       /* length of the name before the number */
+    unsigned number, of; /* of: 0 without a number */
+};
 
-    for (size_t i = 0; rc == 0 && i < files.count; i++) {
-        char name[512];
-        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", files.paths[i]);
-        rc = list_records(s, name, side, e);
-    }
-    tree_free(&files);
-    return rc;
+static struct shard parse_shard(const char *name)
+{
+    static const char *const *const words[] = {layout_train, layout_held_out};
+    struct shard s = {SHARD_ANY};
+
+    for (size_t at = 0; name[at]; at++)
+        for (size_t k = 0; k < 2 && (at == 0 || !isalpha((unsigned char)name[at - 1])); k++)
+            for (size_t i = 0; words[k][i]; i++) {
+                size_t n = strlen(words[k][i]);
+                if (strncasecmp(name + at, words[k][i], n) != 0 ||
+                    isalpha((unsigned char)name[at + n]))
+                    continue;
+                s.word = k == 0 ? SHARD_TRAIN : *words[k][i] == 'v' ? SHARD_VAL : SHARD_TEST;
+                s.family = at;
+            }
+    while (s.family > 0 && strchr("-_.", name[s.family - 1]))
+        s.family--;
+    const char *of = strstr(name, "-of-");
+    s.prefix = of ? (size_t)(of - name) : 0;
+    while (s.prefix > 0 && isdigit((unsigned char)name[s.prefix - 1]))
+        s.prefix--;
+    if (sscanf(name + s.prefix, "%9u-of-%9u", &s.number, &s.of) != 2)
+        s.of = 0;
+    return s;
 }
 
-/* sub: "train" if the set is divided, otherwise NULL. */
-static int list_tfrecord(struct source *s, const char *sub, const struct tree *files, struct err *e)
-{
-    bool divided = sub != NULL;
-    int rc = divided ? list_shards(s, "train", SOURCE_TRAIN, e)
-                     : list_shards(s, NULL, SOURCE_ANY, e);
+/* The shards of a folder. */
+struct shards {
+    struct tree files;
+    struct shard *items;
+    bool has[SHARD_TEST + 1]; /* by word */
+};
 
-    if (rc == 0 && divided)
-        rc = list_shards(s, "valid", SOURCE_VAL, e);
-    if (rc)
-        return rc;
+static bool is_of_series(const struct shards *l, size_t i, size_t k)
+{
+    return l->items[k].of == l->items[i].of && l->items[k].prefix == l->items[i].prefix &&
+           strncmp(l->files.paths[k], l->files.paths[i], l->items[i].prefix) == 0;
+}
+
+static bool has_number(const struct shards *l, size_t i, unsigned number)
+{
+    for (size_t k = 0; k < l->files.count; k++)
+        if (is_of_series(l, i, k) && l->items[k].number == number)
+            return true;
+    return false;
+}
+
+static int refuse_missing(const struct source *s, const struct shards *l, struct err *e)
+{
+    for (size_t i = 0; i < l->files.count; i++) {
+        const char *name = l->files.paths[i], *number = name + l->items[i].prefix;
+        bool first = i == 0 || !is_of_series(l, i, i - 1);
+        for (unsigned m = 0; first && m < l->items[i].of; m++)
+            if (!has_number(l, i, m))
+                return err_set(e, ERR_DATA, "%s: %.*s%0*u%s is missing, but %s is there: restore "
+                               "it, or rename the others", s->dir, (int)l->items[i].prefix, name,
+                               (int)strspn(number, "0123456789"), m, strstr(number, "-of-"), name);
+    }
+    return 0;
+}
+
+/* Returns whether the words of the names divide the shards. */
+static bool is_divided(const struct shards *l)
+{
+    return l->has[SHARD_TRAIN] && (l->has[SHARD_VAL] || l->has[SHARD_TEST]);
+}
+
+/* Refuses shards of several sets, and in a set that is divided one of neither side. */
+static int refuse_strangers(const struct source *s, const struct shards *l, struct err *e)
+{
+    size_t first = 0;
+
+    while (first < l->files.count && l->items[first].word == SHARD_ANY)
+        first++;
+    for (size_t i = 0; i < l->files.count; i++) {
+        const char *name = l->files.paths[i], *other = l->files.paths[first];
+        size_t n = l->items[i].family;
+        if (l->items[i].word == SHARD_ANY && is_divided(l))
+            return err_set(e, ERR_DATA, "%s: %s is neither for training nor for validation, as the "
+                           "others are by their names: rename it, or move it away", s->dir, name);
+        if (l->items[i].word != SHARD_ANY &&
+            (n != l->items[first].family || strncmp(name, other, n) != 0))
+            return err_set(e, ERR_CONFIG, "%s: %s and %s are of different sets: choose one by its "
+                           "beginning, data.images=%.*s%s%.*s (unet-train data: --image-folder), or "
+                           "move the others away", s->dir, other, name, (int)n, name,
+                           n && l->items[first].family ? " or data.images=" : "",
+                           (int)l->items[first].family, other);
+    }
+    return 0;
+}
+
+/* Adds the records of the shards in dir/sub. side: that of all, or SOURCE_ANY: as their names say.
+ * Returns how many shards there are, or -1. */
+static int list_shards(struct source *s, const char *sub, enum source_format format,
+                       const char *family, enum source_side side, struct err *e)
+{
+    struct shards l = {.has = {false}};
+    enum container_kind kind = format == SOURCE_IDX ? CONTAINER_IDX : CONTAINER_TFRECORD;
+    int rc = list_kind(s, sub, kind, &l.files, e), n = 0;
+    size_t kept = 0;
+
+    s->format = format;
+    if (rc == 0 && !(l.items = mem_alloc(l.files.count + 1, sizeof *l.items, e)))
+        rc = -1;
+    for (size_t i = 0; rc == 0 && i < l.files.count; i++) {
+        char *name = l.files.paths[i];
+        struct shard shard = parse_shard(name);
+        if (family && (shard.word == SHARD_ANY || strlen(family) != shard.family ||
+                       strncmp(name, family, shard.family) != 0)) {
+            free(name);
+            continue;
+        }
+        l.has[shard.word] = true;
+        l.items[kept] = shard;
+        l.files.paths[kept++] = name;
+    }
+    if (rc == 0)
+        l.files.count = kept;
+    if (rc == 0)
+        rc = refuse_missing(s, &l, e) ||
+             (side == SOURCE_ANY && refuse_strangers(s, &l, e)) ? -1 : 0;
+    bool divided = side == SOURCE_ANY && is_divided(&l);
+    for (size_t i = 0; rc == 0 && i < l.files.count; i++) {
+        char name[512];
+        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", l.files.paths[i]);
+        bool train = l.items[i].word == SHARD_TRAIN;
+        if (divided && l.items[i].word == SHARD_TEST && l.has[SHARD_VAL])
+            log_info("%s: %s is not used, as other files are for validation", s->dir, name);
+        else
+            rc = list_records(s, name, !divided ? side : train ? SOURCE_TRAIN : SOURCE_VAL, e);
+        n++;
+    }
+    free(l.items);
+    tree_free(&l.files);
+    return rc ? -1 : n;
+}
+
+/* TFRecord files in train/, and in val/ or another folder of held-out data. Returns as
+ * list_shards. */
+static int list_folders(struct source *s, struct err *e)
+{
+    char train[NAME_MAX + 1], val[NAME_MAX + 1];
+    int n = !layout_folder(s->dir, layout_train, train) ? 0
+            : list_shards(s, train, SOURCE_TFRECORD, NULL, SOURCE_TRAIN, e), nval = 0;
+
+    for (size_t i = 0; n > 0 && nval == 0 && layout_held_out[i]; i++) {
+        const char *const name[] = {layout_held_out[i], NULL};
+        if (layout_folder(s->dir, name, val))
+            nval = list_shards(s, val, SOURCE_TFRECORD, NULL, SOURCE_VAL, e);
+    }
+    for (size_t i = 0; nval == 0 && i < s->count; i++)
+        s->items[i].side = SOURCE_ANY;
+    return nval < 0 ? -1 : n;
+}
+
+static int name_classes(struct source *s, struct err *e)
+{
     for (size_t i = 1; i < s->count; i++)
         if (!s->items[i].mask != !s->items[0].mask)
             return err_set(e, ERR_DATA, "%s: %s has a mask or a class, %s the other", s->dir,
@@ -590,28 +718,25 @@ static int list_tfrecord(struct source *s, const char *sub, const struct tree *f
     return s->count && !s->items[0].mask ? name_numbers(s, e) : 0;
 }
 
-int record_files_list(struct source *s, struct err *e)
+int record_files_list(struct source *s, const char *family, struct err *e)
 {
-    static const struct {
-        const char *sub;
-        enum container_kind kind;
-        enum source_format format;
-        int (*list)(struct source *s, const char *sub, const struct tree *files, struct err *e);
-    } kinds[] = {{NULL, CONTAINER_CIFAR, SOURCE_CIFAR, list_cifar},
-                 {"cifar-10-batches-bin", CONTAINER_CIFAR, SOURCE_CIFAR, list_cifar},
-                 {NULL, CONTAINER_IDX, SOURCE_IDX, list_idx},
-                 {NULL, CONTAINER_TFRECORD, SOURCE_TFRECORD, list_tfrecord},
-                 {"train", CONTAINER_TFRECORD, SOURCE_TFRECORD, list_tfrecord}};
+    static const char *const cifar[] = {NULL, "cifar-10-batches-bin"};
+    struct tree files;
     int found = 0;
 
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && found == 0; i++) {
-        struct tree files;
-        found = list_kind(s, kinds[i].sub, kinds[i].kind, &files, e);
-        if (found == 0 && files.count) {
-            s->format = kinds[i].format;
-            found = kinds[i].list(s, kinds[i].sub, &files, e) ? -1 : 1;
-        }
+    for (size_t i = 0; i < 2 && found == 0 && !family; i++) {
+        found = list_kind(s, cifar[i], CONTAINER_CIFAR, &files, e);
+        s->format = SOURCE_CIFAR;
+        if (found == 0 && files.count)
+            found = list_cifar(s, cifar[i], &files, e) ? -1 : 1;
         tree_free(&files);
     }
-    return found;
+    if (found)
+        return found;
+    found = list_shards(s, NULL, SOURCE_IDX, family, SOURCE_ANY, e);
+    if (found == 0)
+        found = list_shards(s, NULL, SOURCE_TFRECORD, family, SOURCE_ANY, e);
+    if (found == 0 && !family)
+        found = list_folders(s, e);
+    return found <= 0 ? found : name_classes(s, e) ? -1 : 1;
 }

@@ -41,7 +41,8 @@ static const struct layout_row {
 #define NROWS (sizeof rows / sizeof *rows)
 
 const char *const layout_train[] = {"train", "training", NULL};
-const char *const layout_held_out[] = {"val", "valid", "validation", "test", NULL};
+const char *const layout_held_out[] = {"val", "valid", "validation", "test", "testing",
+                                       "t10k", NULL}; /* t10k: MNIST's */
 
 /* Finds an entry of dir/sub that `wanted` accepts, hidden ones aside, and copies its name to dst
  * unless that is NULL. */
@@ -76,9 +77,7 @@ static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1
     return tree_is_folder(dir, name) || find_dir_entry(dir, ".", is_folder_named, name, dst);
 }
 
-/* Finds the first of several names, ended by NULL, that a folder in dir has; case is ignored.
- * Copies the spelling on disk to dst and returns true, or returns false. */
-static bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1])
+bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1])
 {
     for (; *names; names++)
         if (find_folder(dir, *names, dst))
@@ -584,25 +583,30 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
                    other, name);
 }
 
-/* Refuses a data folder with only folders of held-out data, such as val/ and test/, which would
- * otherwise become two classes. */
-static int refuse_held_out_alone(const struct source *s, struct err *e)
+static bool is_side_name(const char *name)
+{
+    static const char *const *const words[] = {layout_train, layout_held_out};
+
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; words[k][i]; i++)
+            if (strcasecmp(name, words[k][i]) == 0)
+                return true;
+    return false;
+}
+
+/* Counts the folders named as those of a side, and the others that hold images. */
+static int count_folders(const char *dir, size_t *sides, size_t *others, struct err *e)
 {
     struct tree all;
-    size_t others = 0, held_out = 0;
-    int rc = tree_list(s->dir, NULL, NULL, &all, e);
+    int rc = tree_list(dir, NULL, NULL, &all, e);
 
+    *sides = *others = 0;
     for (size_t i = 0; rc == 0 && i < all.count; i++) {
-        bool known = false;
-        for (int k = 0; layout_held_out[k]; k++)
-            known = known || strcasecmp(all.paths[i], layout_held_out[k]) == 0;
-        held_out += known;
-        others += !known && tree_is_folder(s->dir, all.paths[i]);
+        bool side = is_side_name(all.paths[i]);
+        *sides += side;
+        *others += !side && has_image(dir, all.paths[i]);
     }
     tree_free(&all);
-    if (rc == 0 && held_out && !others)
-        rc = err_set(e, ERR_DATA, "%s: has images for validation but none for training: train/ is missing",
-                     s->dir);
     return rc;
 }
 
@@ -610,12 +614,18 @@ int class_folders_list(struct source *s, struct err *e)
 {
     char train[NAME_MAX + 1], val[NAME_MAX + 1];
     bool has_val = layout_folder(s->dir, layout_held_out, val);
+    bool has_train = layout_folder(s->dir, layout_train, train);
+    size_t sides, others;
     int rc;
 
-    if (!layout_folder(s->dir, layout_train, train)) {
-        if (refuse_held_out_alone(s, e))
-            return -1;
-        rc = list_classes(s, "", SOURCE_ANY, e);
+    if (count_folders(s->dir, &sides, &others, e))
+        return -1;
+    /* Beside folders of images, those that hold images themselves are classes of that name. */
+    if (!has_train || (others && has_image(s->dir, train))) {
+        rc = sides && !others
+                 ? err_set(e, ERR_DATA, "%s: has images for validation but none for training: "
+                           "train/ is missing", s->dir)
+                 : list_classes(s, "", SOURCE_ANY, e);
     } else {
         rc = list_classes(s, train, has_val ? SOURCE_TRAIN : SOURCE_ANY, e);
         if (rc == 0 && has_val)

@@ -562,14 +562,14 @@ static int list_pairs(struct source *s, const struct layout *l, struct err *e)
 static int list_samples(struct source *s, const struct source_folders *folders, struct err *e)
 {
     struct layout layout;
-    int found = layout_find(s->dir, folders, &layout, e);
+    int found = folders->images ? record_files_list(s, folders->images, e) : 0;
 
-    if (found > 0) {
+    if (found == 0 && (found = layout_find(s->dir, folders, &layout, e)) > 0) {
         s->format = SOURCE_PAIRS;
         return list_pairs(s, &layout, e);
     }
     if (found == 0)
-        found = record_files_list(s, e);
+        found = record_files_list(s, NULL, e);
     if (found)
         return found < 0 ? -1 : 0;
     s->format = SOURCE_FOLDERS;

@@ -63,8 +63,13 @@ struct layout {
  * images, or images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
 int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
                 struct err *e);
-/* Names of the folders of training and of held-out data, ended by NULL. */
+/* Names of the folders of training and of held-out data, ended by NULL: those for validation begin
+ * with v. */
 extern const char *const layout_train[], *const layout_held_out[];
+
+/* Finds the first of several names, ended by NULL, that a folder in dir has; case is ignored.
+ * Copies the spelling on disk to dst and returns true, or returns false. */
+bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1]);
 
 /* Data folders with one folder for each class of images (doc/FORMATS.md, "Data"). */
 
@@ -99,7 +104,9 @@ int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *la
 /* Data folders whose samples are records of container files (doc/FORMATS.md, "Data"). */
 
 /* Finds CIFAR-10's, idx or TFRecord files in the folder, sets the source's format and lists their
- * records. Returns 1 if found, 0 if not, -1 on error. */
-int record_files_list(struct source *s, struct err *e);
+ * records, of shards divided by words in their names. family: only idx and TFRecord files whose
+ * names begin with this before such a word, or NULL. Returns 1 if found, 0 if not, -1 on error:
+ * ERR_CONFIG for shards of several sets, ERR_DATA for one that is missing. */
+int record_files_list(struct source *s, const char *family, struct err *e);
 
 #endif
