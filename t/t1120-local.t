@@ -38,6 +38,13 @@ if [ -n "$(command -v mpirun)" ] && unet-train devices --json | grep -q '"mpi"\]
 else
     skip "no mpirun, or built without MPI" "3 ranks through mpirun"
 fi
+cp -r real real-moved
+mv real/split.json kept.json
+exits 0 "eval of a run of a study that was moved" unet-train eval -c real-moved/runs/unet-g01-s1 \
+    --data "$TMP/real-data" --threads 1
+like "$ERR" '7 of 8 images are training images of this run .*/split.json. and are left out' \
+    "leaves out what it was trained on"
+mv kept.json real/split.json
 rm -r "$TMP/real-data/masks"
 ok "a study of data without masks is made" cp -r real nomask
 rm -rf nomask/split.json nomask/runs nomask/.unetctl

@@ -522,7 +522,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
         unet-train train --data m/numbered \
         --set data.class_file=two.txt --size 32x32 --set model.base=2 \
         --set model.depth=1 --epochs 1 --threads 1 --out m-run
-    exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered \
+    exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered --all \
         --class-file two.txt --threads 1 --json
     like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' \
         "the score of predicting one class for all pixels is printed"

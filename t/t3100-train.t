@@ -101,10 +101,27 @@ like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "the first line s
 exits 0 "eval on the run's split" \
     unet-train eval --checkpoint good/checkpoint --split good/split.json --threads 1 --json
 is "$(field "$OUT" iou) $(field "$OUT" images)" "$iou 8" "gives exactly the run's IoU"
-exits 0 "eval on all pairs of a folder" unet-train eval \
+exits 0 "eval on the folder that it was trained on" unet-train eval \
     --checkpoint good/checkpoint/weights.safetensors \
     --data data --size 64x64 --threads 1 --json
-is "$(field "$OUT" images)" 40 "it uses all of them"
+is "$(field "$OUT" iou) $(field "$OUT" images) $(field "$OUT" left_out)" "$iou 8 32" \
+    "leaves the training images out, and gives exactly the run's IoU"
+like "$ERR" "32 of 40 images are training images of this run .$TMP/good/split.json.* --all counts" \
+    "which is reported"
+mkdir moved && cp -r good moved/run
+ok "a run that was moved" unet-train eval -c moved/run --data data --threads 1 --json
+is "$(field "$OUT" images)" 8 "has its split with it"
+ok "eval on all pairs of the folder" unet-train eval -c good --data data --all --threads 1 --json
+is "$(field "$OUT" images) $(field "$OUT" left_out)" "40 0" "uses all of them"
+cp -r good/checkpoint lone
+ok "a checkpoint without its run" unet-train eval -c lone --data data --threads 1 --json
+is "$(field "$OUT" images)" 40 "cannot say which they are"
+mkdir -p seen/images seen/masks
+one=$(sed 's/.*"train":\[{"stem":"\([^"]*\)".*/\1/' good/split.json)
+for part in images masks; do cp "data/$part/$one.png" seen/$part/copy.png; done
+exits 7 "training images alone, by another name" unet-train eval -c good --data seen --threads 1
+like "$ERR" 'seen: all 1 images are training images of this run' "are refused"
+exits 2 "--all with a split" unet-train eval -c good --split good/split.json --all
 for state in good/checkpoint/state-*.safetensors; do
     exits 9 "eval of a run's state is refused" unet-train eval --checkpoint "$state" --data data
     like "$ERR" "state-.*not weights: name good/checkpoint/weights.safetensors, or the folder" \

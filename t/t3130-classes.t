@@ -45,6 +45,9 @@ is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "the marker has the score o
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
 is "$(field "$OUT" accuracy)" "$accuracy" "eval of the run"
 unlike "$ERR" 'was "' "there is no warning of other names"
+ok "eval of the folder" unet-train eval --checkpoint run --data cifar --threads 1 --json
+is "$(field "$OUT" accuracy) $(field "$OUT" left_out)" "$accuracy 120" \
+    "leaves out the records that it was trained on"
 ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 \
     --set augment.hflip=true \
     --set train.eval_epochs=5 --out again

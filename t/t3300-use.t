@@ -99,7 +99,7 @@ dataset("paint", [squares(colours, i) for i in range(6)])'
     like "$OUT" '	32	32	3	8	' "... which have three channels"
     mkdir -p again/images again/masks
     cp paint/images/00.png again/images && cp painted/00.png again/masks
-    exits 0 "... and are read as masks" unet-train eval -c painter --data again --threads 1 --json
+    exits 0 "... and are read as masks" unet-train eval -c painter --data again --all --threads 1 --json
     like "$OUT" '"accuracy":1[,.}]' "... of the classes that the network predicts"
     exits 3 "colours that training did not have" unet-train predict "${use[@]}" --colors --out bad \
         large/images/0001.png
@@ -144,7 +144,7 @@ EOP
         local text=$1 data=$2 tolerance=$3 want got
         shift 3
         rm -rf predicted
-        want=$(unet-train eval "${use[@]}" --data "$data" --json "$@" 2>"$ERR" |
+        want=$(unet-train eval "${use[@]}" --data "$data" --all --json "$@" 2>"$ERR" |
             sed 's/.*"iou":\([0-9.]*\).*/\1/')
         ok "$text: predict" unet-train predict "${use[@]}" --out predicted "$@" "$data/images"
         got=$(python3 iou.py "$data/masks" predicted)

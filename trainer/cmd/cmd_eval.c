@@ -3,11 +3,14 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/text.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/evaluate/evaluate.h"
@@ -19,13 +22,15 @@ static struct {
     const char *checkpoint, *data, *split, *size, *ignore, *class_file;
     const char *images, *backend, *dtype;
     long threads, overlap;
-    bool soft_masks, native, json;
+    bool soft_masks, native, all, json;
     struct source_folders folders;
 } given = {.backend = "auto", .dtype = "auto", .overlap = -1};
 
 static const struct cli_option options[] = {
     OPTIONS_CHECKPOINT(given.checkpoint),
-    {"data", 'd', CLI_STRING, "DIR", "data folder, all of whose images are used", &given.data, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data folder, whose images are used except those of training",
+     &given.data, 0, 0},
+    {"all", 0, CLI_FLAG, NULL, "use the images that the run was trained on, too", &given.all, 0, 0},
     OPTIONS_FOLDERS(given.folders),
     {"split", 0, CLI_STRING, "FILE", "split.json, whose validation images are used", &given.split, 0,
      0},
@@ -54,7 +59,8 @@ static const char details[] =
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) / (P +\n"
     "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted, and\n"
     "a second mean leaves out the first class, the background. Masks are read as in training\n"
-    "(model.json) unless options say otherwise.\n"
+    "(model.json) unless options say otherwise. Where the weights lie in the folder of their run,\n"
+    "images of --data that its split has for training are left out, and counted on stderr.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
@@ -66,6 +72,9 @@ static int configure_eval(struct network_config *config, struct err *e)
         return -1;
     if (!given.data && !given.split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
+    if (given.all && given.split)
+        return err_set(e, ERR_USAGE, "eval: --all is for --data alone: a split says which images "
+                       "are used");
     *config = (struct network_config){.backend = given.backend, .threads = (int)given.threads};
     return options_network("eval", &given.dtype, given.size, config, e);
 }
@@ -106,12 +115,14 @@ static void print_scores_table(const struct scoring *s, int classes, const struc
     printf("accuracy %9.6f\n", all.accuracy);
 }
 
+static size_t left_out; /* training images of the run in --data */
+
 static int print_scores_json(const struct scoring *s, size_t n, const struct network_config *config,
                              const struct dataset *ds, double seconds, struct err *e)
 {
     cJSON *o = cJSON_CreateObject();
 
-    cjson_addf(o, "schema=%d images=%zu", 1, dataset_count(ds, DATASET_VAL));
+    cjson_addf(o, "schema=%d images=%zu left_out=%zu", 1, dataset_count(ds, DATASET_VAL), left_out);
     score_json_add(o, s->total, config->classes, ds);
     cjson_addf(o, "scale=%s backend=%s seconds=%g", given.native ? "native" : "fit",
                config->backend,
@@ -176,13 +187,46 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
     return rc;
 }
 
+#define MAX_RECORD ((size_t)256 << 20)
+
+/* Finds the split of the run that has made the weights, ATTEMPT_DIR/checkpoint/FILE: beside its
+ * record, where the record says, or in the folder of a study that was moved. */
+static bool find_run_split(const char *weights, char dst[PATH_MAX])
+{
+    char attempt[PATH_MAX];
+    struct err ignored;
+    size_t n;
+
+    if (!realpath(weights, attempt))
+        return false;
+    for (int i = 0; i < 2 && strrchr(attempt, '/'); i++)
+        *strrchr(attempt, '/') = 0;
+    char *path = mem_textf(&ignored, "%s/record.jsonl", attempt);
+    char *record = path ? atomicfile_read(path, MAX_RECORD, &n, &ignored) : NULL;
+    cJSON *run = record ? cJSON_ParseWithLength(record, strcspn(record, "\n")) : NULL;
+    const char *split = cjson_text(run, "split"), *base = filename_base(split);
+    snprintf(dst, PATH_MAX, "%.3000s/%.1000s", attempt, base);
+    if (access(dst, R_OK))
+        snprintf(dst, PATH_MAX, "%s", split);
+    if (access(dst, R_OK))
+        snprintf(dst, PATH_MAX, "%.3000s/../../../%.1000s", attempt, base);
+    bool found = *split && access(dst, R_OK) == 0;
+    cJSON_Delete(run);
+    free(record);
+    free(path);
+    return found;
+}
+
 static struct dataset *open_data(const struct trained *t, struct err *e)
 {
     const struct network_config *c = &t->config;
     const struct checkpoint_classes *classes = &t->classes;
+    char run_split[PATH_MAX];
+    bool leaves_out = !given.split && !given.all && find_run_split(t->file, run_split);
     bool classifies = model_find(c->model)->classifies, own = !given.class_file && *classes->file;
     struct dataset_config data = {
         .split_file = given.split, .dir = given.data, .folders = &given.folders,
+        .run_split = leaves_out ? run_split : NULL, .left_out = &left_out,
         .height = c->height, .width = c->width,
         .channels = c->channels, .scale = t->scale, .levels = &t->levels,
         .masks = {.soft = given.soft_masks || classes->soft_masks,

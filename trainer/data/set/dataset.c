@@ -109,7 +109,13 @@ static struct split *create_split(const struct dataset_config *config, struct er
     struct split_config all = {.dir = config->dir, .folders = config->folders, .val_fraction = 1,
                                .masks = config->masks};
 
-    return split_create(&all, e);
+    struct split *s = split_create(&all, e);
+
+    if (s && config->run_split && split_leave_out(s, config->run_split, config->left_out, e)) {
+        split_destroy(s);
+        return NULL;
+    }
+    return s;
 }
 
 /* The split was made for masks of classes, or of foreground and background; checks that the

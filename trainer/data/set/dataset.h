@@ -76,6 +76,10 @@ void split_destroy(struct split *s);
 int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
                  const int *label, bool *val, struct err *e);
 
+/* Leaves out the validation images that the split of a run, in a file, has for training, by the
+ * hashes of their files, and sets *n to their number. ERR_DATA if none remains. */
+int split_leave_out(struct split *s, const char *run_split, size_t *n, struct err *e);
+
 /* Lets each worker have the same number of TFRecord files: of the training images keeps only those
  * in the first files by number, as many files as the largest multiple of `workers` (of 10 files for
  * 4 workers, 8). ERR_DATA if there are fewer files than workers; ERR_CONFIG if the split has
@@ -103,6 +107,10 @@ struct dataset_config {
     const char *split_file;
     const char *dir;        /* data folder instead of the split's "data", or NULL */
     const struct source_folders *folders; /* without a split file; NULL: found by their names */
+    /* Without a split file: NULL, or a run's, whose training images are left out (split_leave_out).
+     * *left_out is set to their number. */
+    const char *run_split;
+    size_t *left_out;
     /* Images are resized with their aspect ratio kept, and padded with zeros. */
     int height, width;
     /* 1 for grey, 3 for RGB, or the number that the images have (image_file.h). */

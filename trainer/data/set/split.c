@@ -384,6 +384,33 @@ out:
     return s;
 }
 
+int split_leave_out(struct split *s, const char *run_split, size_t *n, struct err *e)
+{
+    struct split *run = split_read(run_split, e);
+    struct map train = {0};
+    size_t all = s->val.count, kept = 0;
+    int rc = run ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < run->train.count; i++)
+        rc = map_set(&train, run->train.items[i].image_sha256, i) ? mem_fail(e) : 0;
+    for (size_t i = 0; rc == 0 && i < all; i++)
+        if (map_get(&train, s->val.items[i].image_sha256, NULL))
+            item_free(&s->val.items[i]);
+        else
+            s->val.items[kept++] = s->val.items[i];
+    s->val.count = rc == 0 ? kept : all;
+    *n = all - s->val.count;
+    if (rc == 0 && kept == 0)
+        rc = err_set(e, ERR_DATA, "%s: all %zu images are training images of this run (%s), on "
+                     "which a score says little; --all counts them", s->dir, all, run_split);
+    if (rc == 0 && *n)
+        log_info("%zu of %zu images are training images of this run (%s) and are left out; --all "
+                 "counts them", *n, all, run_split);
+    map_destroy(&train);
+    split_destroy(run);
+    return rc;
+}
+
 /* --- TFRecord files for workers --- */
 
 /* The file of a locator: "train/10.records" in "train/10.records#17". */
