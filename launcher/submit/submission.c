@@ -20,6 +20,7 @@
 #include "src/log.h"
 #include "src/map.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 #include "src/plural.h"
 #include "src/rng.h"
 
@@ -292,34 +293,42 @@ static bool was_refused(const struct run_status *s)
     return s->phase == RUN_PLANNED && s->attempt.number > 1;
 }
 
-static int add_again(const struct plan *p, const struct run_status *s,
-                     const struct submission_size *size, struct batch *b, struct err *e)
+/* The chosen runs, and what is looked up of each: its checkpoint and settings. */
+struct again {
+    const struct plan *plan;
+    const struct submission_size *size;
+    struct batch *batch;
+};
+
+static int look_up_again(void *arg, size_t i, struct err *e)
 {
-    bool is_unused = was_refused(s) && !s->attempt.begun;
-    int attempt = s->attempt.number + !is_unused;
-    int from = run_dir_checkpoint(p->study.dir, s->run.id, s->attempt.number);
-    struct run run = s->run;
+    const struct again *a = arg;
+    struct batch_item *item = &a->batch->items[i];
+    struct run run = item->run;
     struct study own;
     bool own_plan;
-    int rc = run_settings_open(p, run.id, &own, &own_plan, e);
+    int rc = run_settings_open(a->plan, run.id, &own, &own_plan, e);
 
     if (rc < 0)
         return -1;
+    item->from = run_dir_checkpoint(a->plan->study.dir, run.id, item->attempt);
     run.study = &own;
-    rc = rc > 0 ? 0 : run_settings_check(p, &run, e);
-    if (rc == 0 && size->gpus)
-        rc = plan_resize_run(&p->site, &run, size->gpus, size->scale, e);
+    rc = rc > 0 ? 0 : run_settings_check(a->plan, &run, e);
+    if (rc == 0 && a->size->gpus)
+        rc = plan_resize_run(&a->plan->site, &run, a->size->gpus, a->size->scale, e);
     study_close(&own);
-    run.study = s->run.study;
-    return rc ? -1 : batch_add(b, &run, attempt, from, e);
+    run.study = item->run.study;
+    item->run = run;
+    return rc;
 }
 
 static int choose_ended(const struct workspace *w, const struct run_status *s, bool is_named,
-                        const struct submission_size *size, struct batch *b,
-                        struct submission_counts *counts, struct err *e)
+                        struct batch *b, struct submission_counts *counts, struct err *e)
 {
+    bool is_unused = was_refused(s) && !s->attempt.begun;
+
     if (!run_status_is_foreign(w, s))
-        return add_again(&w->plan, s, size, b, e);
+        return batch_add(b, &s->run, s->attempt.number + !is_unused, 0, e);
     if (is_named)
         return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
                        "--take-over to do so yourself", s->run.id, state_name(s->state), s->user);
@@ -329,8 +338,8 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
 
 /* Chooses the runs in named, or all if it is empty. */
 static int choose_again(const struct workspace *w, const struct status_list *list,
-                        const struct map *named, const struct submission_size *size,
-                        struct batch *b, struct submission_counts *counts, struct err *e)
+                        const struct map *named, struct batch *b,
+                        struct submission_counts *counts, struct err *e)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
@@ -344,7 +353,7 @@ static int choose_again(const struct workspace *w, const struct status_list *lis
             counts->bad += s->phase == RUN_BAD;
         } else if (s->phase == RUN_BAD || was_refused(s) ||
                    (named->count && s->phase == RUN_GOOD && *s->attempt.error)) {
-            if (choose_ended(w, s, named->count > 0, size, b, counts, e))
+            if (choose_ended(w, s, named->count > 0, b, counts, e))
                 return -1;
         } else if (named->count) {
             return err_set(e, ERR_USAGE, "%s is %s%s%s; only runs that ended without a result can "
@@ -400,6 +409,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     struct status_list list = {0};
     struct map named = {0};
     struct batch b = {0};
+    struct again again = {&w->plan, size, &b};
     int rc = -1;
 
     *counts = (struct submission_counts){0};
@@ -410,7 +420,8 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     if (settle(w, e) == 0 && status_list_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
-        else if (choose_again(w, &list, &named, size, &b, counts, e) == 0 &&
+        else if (choose_again(w, &list, &named, &b, counts, e) == 0 &&
+                 parallel_many(b.count, look_up_again, &again, e) == 0 &&
                  check_batch_cost(&w->plan, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, &list, counts, e);
     }
