@@ -257,7 +257,8 @@ int data_split_make(const struct plan *p, struct err *e)
     const char *argv[] = {"data", "split", "--data", p->study.data.dir, "--out", file,
                           "--image-folder", p->study.data.images, "--mask-folder",
                           p->study.data.masks,
-                          "--group", p->study.data.group, "--val-fraction", fraction, "--seed", seed, "--classes",
+                          "--group", p->study.data.group, "--val-fraction", fraction, "--seed",
+                          seed, "--classes",
                           classes, "--ignore", p->study.data.ignore, "--class-file",
                           p->study.data.class_file,
                           p->study.data.soft_masks ? "--soft-masks" : NULL, NULL};

@@ -131,8 +131,8 @@ int stage_list_read(struct stage_list *dst, const char *split_file, struct err *
         if (n)
             qsort(entries, n, sizeof *entries, compare_entries);
         hash_entries(entries, n, dst->hash);
-        rc = n ? add_names(dst, entries, n, jsonio_text(root, "data"), *format && strcmp(format, "pairs") &&
-                           strcmp(format, "folders"), e)
+        bool of_records = *format && strcmp(format, "pairs") && strcmp(format, "folders");
+        rc = n ? add_names(dst, entries, n, jsonio_text(root, "data"), of_records, e)
                : err_set(e, ERR_DATA, "it names no files");
         if (rc)
             err_prefix(e, "%s", split_file);

@@ -92,9 +92,11 @@ record_error(TIFF *tif, void *arg, const char *module, const char *fmt, va_list 
 
     vsnprintf(text, sizeof text, fmt, ap);
     bool sound = strstr(text, "not configured") || strstr(text, "not implemented");
-    if (!r->failed)
-        err_set(r->e, ERR_DATA, sound ? "%s: a TIFF of a kind that is not read (%s): convert it to PNG"
-                                      : "%s: damaged TIFF: %s", r->name, text);
+    if (!r->failed && sound)
+        err_set(r->e, ERR_DATA, "%s: a TIFF of a kind that is not read (%s): convert it to PNG",
+                r->name, text);
+    else if (!r->failed)
+        err_set(r->e, ERR_DATA, "%s: damaged TIFF: %s", r->name, text);
     r->failed = true;
     return 1;
 }

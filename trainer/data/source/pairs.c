@@ -21,7 +21,8 @@ static const struct suffix {
     {"", ".mask"},     {"", "_label"},   {"", "_labels"},   {"", "-label"},  {"", "_seg"},
     {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
     {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
-    {"_leftImg8bit", "_gtFine_labelIds"}, {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"}};
+    {"_leftImg8bit", "_gtFine_labelIds"}, {"_image", "_masks"}, {"_img", "_masks"},
+    {"_img", "_label"}, {"_image", "_annotation"}};
 #define NSUFFIXES (sizeof suffixes / sizeof *suffixes)
 
 struct list_entry {
