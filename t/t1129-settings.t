@@ -96,9 +96,7 @@ done <<'EOF'
 -s train.lr_scaling=sqrt|train.batch_per_gpu above 0, and train.batch_per_gpu is 0
 -s train.global_batch=8 -s train.batch_per_gpu=2|train.batch_per_gpu 0, and .*
 -s train.warmup=epoch|train.warmup_epochs above 0, and .*
--s train.warmup_epochs=3|train.batch_per_gpu above 0, and .*
--s train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none|train.lr_scaling .*
--s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, and .* is 1
+-s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, or .*lr_scaling none.*
 -s train.lr_schedule=step-tf -s train.lr_steps=2:0.5|no train.lr_steps, and train.lr_steps is 2:0.5
 -s train.lr_schedule=step-tf -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
 -s augment.six=true|data.repeat in multiples of 6, and data.repeat is 1
@@ -110,7 +108,8 @@ done <<'EOF'
 EOF
 for words in "train.momentum=0.9" "train.lr_scaling=none" \
     "train.momentum=0.5 -s train.optimizer=sgd" \
-    "train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1,2" \
+    "train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1,2" "train.warmup_epochs=3" \
+    "train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none -g 1" \
     "train.class_weights=1,2 -s train.loss=dice -s data.classes=2" \
     "train.lr_plateau=2:0.5 -s train.lr_schedule=constant"; do
     # shellcheck disable=SC2086 # a list of words

@@ -118,12 +118,17 @@ class Run(Job):
     def lr(self, epoch):
         gpus = (self.options.get("rate_gpus") or
                 (1 if self.options.get("global_batch") else self.gpus))
-        scale = {"none": 1, "linear": gpus, "sqrt": math.sqrt(gpus)}[self.options["lr_scaling"]]
+        scale = {"none": 1, "linear": gpus, "sqrt": math.sqrt(gpus),
+                 "two-thirds": gpus ** (2 / 3)}[self.options["lr_scaling"]]
         percent = 100 * epoch
         factor = 1.0
         if self.options["lr_schedule"] == "step":
             for bound in (40, 60, 75):
                 factor /= 2 if percent >= bound * self.epochs else 1
+        elif self.options["lr_schedule"] == "cosine":
+            factor = (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        elif self.options["lr_schedule"] == "poly":
+            factor = (1 - epoch / self.epochs) ** 0.9
         return self.options["lr"] * scale * factor
 
     # ---- results, written by rank 0

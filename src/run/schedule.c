@@ -68,6 +68,10 @@ static double rate_factor(const struct schedule *s, int epoch)
 
     if (s->shape == SCHEDULE_LIST)
         return factor_of_list(s, epoch);
+    if (s->shape == SCHEDULE_COSINE)
+        return (1 + cos(M_PI * epoch / s->epochs)) / 2;
+    if (s->shape == SCHEDULE_POLY)
+        return pow(1 - (double)epoch / s->epochs, 0.9);
     if (s->shape == SCHEDULE_CONSTANT || percent < 40 * epochs)
         return 1;
     if (percent < 60 * epochs)
@@ -80,11 +84,14 @@ static double rate_factor(const struct schedule *s, int epoch)
 double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t steps)
 {
     double scaled = rate_scale(s), done = epoch;
+    double from = s->scaling == SCHEDULE_SCALE_NONE ? 0 : 1;
 
     if (epoch < s->warmup_epochs) {
         if (!s->warmup_by_epoch)
             done += (double)(step + 1) / (double)steps;
-        scaled = 1 + done * (scaled - 1) / s->warmup_epochs;
+        else if (from == 0)
+            done += 1;
+        scaled = from + done * (scaled - from) / s->warmup_epochs;
     }
     return s->base * scaled * rate_factor(s, epoch);
 }

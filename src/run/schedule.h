@@ -22,7 +22,9 @@ enum schedule_shape {
     /* The same, but 1/8 only after 75 %: from epoch 151 of 200, as in the TensorFlow reference. */
     SCHEDULE_STEP_TF,
     SCHEDULE_CONSTANT,
-    SCHEDULE_LIST     /* the factors of steps[] */
+    SCHEDULE_COSINE, /* (1 + cos(pi epoch / epochs)) / 2, as CosineAnnealingLR of PyTorch */
+    SCHEDULE_POLY,   /* (1 - epoch / epochs)^0.9, as PolynomialLR, and as nnU-Net */
+    SCHEDULE_LIST    /* the factors of steps[] */
 };
 
 #define SCHEDULE_MAX_STEPS 32
@@ -34,8 +36,9 @@ struct schedule {
     int epochs, gpus;
     /* The number of epochs of warm-up. By batch, as in Horovod, the rate at step b of B in epoch i
      * (b and i from 0) is base (1 + (i + (b + 1) / B) (scale - 1) / warmup_epochs). By epoch, as
-     * in the TensorFlow reference, it is base (1 + i (scale - 1) / warmup_epochs). The factor of
-     * the shape applies, too. */
+     * in the TensorFlow reference, it is base (1 + i (scale - 1) / warmup_epochs). Without scaling
+     * it begins at 0: by batch base (i + (b + 1) / B) / warmup_epochs, by epoch base (i + 1) /
+     * warmup_epochs. The factor of the shape applies, too. */
     int warmup_epochs;
     bool warmup_by_epoch;
     size_t nsteps; /* number of steps of SCHEDULE_LIST */

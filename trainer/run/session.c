@@ -513,7 +513,9 @@ static int make_schedule(struct session *s, struct err *e)
         .gpus = c->train.rate_gpus      ? c->train.rate_gpus
                 : c->train.global_batch ? 1
                                         : c->layout.gpus,
-        .scaling = (enum schedule_scaling)word_index(s, "train.lr_scaling"),
+        .scaling = c->train.global_batch && !c->train.rate_gpus
+                       ? SCHEDULE_SCALE_NONE
+                       : (enum schedule_scaling)word_index(s, "train.lr_scaling"),
         .shape = (enum schedule_shape)word_index(s, "train.lr_schedule"),
         .warmup_epochs = c->train.warmup_epochs,
         .warmup_by_epoch = strcmp(c->train.warmup, "epoch") == 0};

@@ -78,7 +78,30 @@ static void test_warmup(void)
         bad += fabs(schedule_rate(&s, epoch, 3, 7) - (0.01 + epoch * (0.04 - 0.01) / 10)) > 1e-16;
     is_int(bad, 0, "warm-up by epoch: the reference's rate in each of 10 epochs");
     s.gpus = 1;
-    ok(schedule_rate(&s, 0, 0, 7) == 0.01, "one GPU has no warm-up");
+    ok(schedule_rate(&s, 0, 0, 7) == 0.01, "one GPU has no warm-up to a scaled rate");
+    s.scaling = SCHEDULE_SCALE_NONE;
+    ok(fabs(schedule_rate(&s, 0, 3, 7) - 0.001) < 1e-17 && schedule_rate(&s, 9, 0, 7) == 0.01,
+       "without scaling it begins at 0: by epoch");
+    s.warmup_by_epoch = false;
+    ok(fabs(schedule_rate(&s, 2, 3, 8) - 0.01 * 2.5 / 10) < 1e-17 &&
+           schedule_rate(&s, 10, 0, 7) == 0.01, "and by batch");
+}
+
+/* The rates that torch.optim.lr_scheduler's CosineAnnealingLR(T_max=10) and
+ * PolynomialLR(total_iters=10, power=0.9) give in epochs 0, 3 and 9, from 1. */
+static void test_decays(void)
+{
+    static const double want[2][3] = {{1, 0.7938926261462366, 0.024471741852423234},
+                                      {1, 0.7254178469372199, 0.12589254117941667}};
+    struct schedule s = {.base = 1, .epochs = 10, .gpus = 1};
+    static const int at[] = {0, 3, 9};
+
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 3; i++) {
+            s.shape = k ? SCHEDULE_POLY : SCHEDULE_COSINE;
+            ok(fabs(rate(&s, at[i]) - want[k][i]) < 1e-12, "%s in epoch %d: %.15g",
+               k ? "poly" : "cosine", at[i], rate(&s, at[i]));
+        }
 }
 
 static void test_list(void)
@@ -110,6 +133,7 @@ int main(void)
     }
     test_scaling();
     test_warmup();
+    test_decays();
     test_list();
     find_plateaus(&s, first);
     ok(first[0] == 0 && first[1] == 8 && first[2] == 12 && first[3] == 15,
