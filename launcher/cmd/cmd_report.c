@@ -61,7 +61,7 @@ static const struct cli_option options[] = {
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &given.analysis.deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
-     "measure the time to this IoU or other quality (default: what all reach)",
+     "measure the time to this quality (default: what all reach)",
      &given.analysis.score_target, -1e300, 1e300},
     {"reach", 0, CLI_STRING, "X,X..",
      "list the times to these qualities (default: 0.1 ... 0.9)", &given.reach, 0, 0},
@@ -82,7 +82,7 @@ static const struct cli_option options[] = {
     {"predict", 0, CLI_STRING, "LIST",
      "predict these numbers of GPUs from measured times", &given.predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "--predict: links of a node, between nodes, such as nvlink2,ib-edr", &given.links, 0, 0},
+     "--predict: links in and between nodes: nvlink2,ib-edr", &given.links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
      "assume N GPUs per node where results do not say", &given.gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
@@ -94,12 +94,12 @@ static const struct cli_option options[] = {
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where none was measured",
      &given.analysis.facts.watts_per_gpu, 0, 100000},
     {"best", 0, CLI_STRING, "FILE",
-     "write study.yaml with the settings of the number of GPUs that is chosen to this new file",
+     "write study.yaml of the number of GPUs that is chosen to this file",
      &given.best, 0, 0},
     {"proposal", 0, CLI_STRING, "DIR",
      "write the scaling section of an application to this folder", &given.proposal, 0, 0},
     {"for", 0, CLI_STRING, "CENTRE",
-     "--proposal: answer what csc, gcs, idris, nersc, eurohpc, archer2, nhr or incite asks",
+     "--proposal: answer what this centre asks, such as csc",
      &given.centre, 0, 0},
     {"request", 0, CLI_LIST, "JOBS",
      "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &given.requests, 0, 0},
@@ -482,14 +482,12 @@ const struct cli_command cmd_report = {
         "of 0.80 (report.efficiency) and to hold its quality within 0.01 (quality.margin), or what\n"
         "is undecided, and the runs that would decide.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
-        "run, from the measured times. Where batch, parameters and links are known, it takes the\n"
-        "links into account, and one measured number is enough. Links are those that doctor\n"
-        "--bandwidth has measured, or published figures of --links (nvlink1..4, pcie3..5, opa100,\n"
-        "ib-fdr, -edr, -hdr, -ndr, eth10, eth25, eth100).\n"
+        "run, from the measured times; where batch, parameters and links are known, one measured\n"
+        "number is enough. Links are those that doctor --bandwidth has measured, or published\n"
+        "figures (nvlink1..4, pcie3..5, opa100, ib-fdr, -edr, -hdr, -ndr, eth10, eth25, eth100).\n"
         "--proposal DIR writes the scaling section of an application for computing time into a\n"
-        "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
-        "up to, and the job script. --for CENTRE begins with what that centre asks. What is\n"
-        "unknown is a blank, ____ (doc/PROPOSAL.md).\n"
+        "new folder, with blanks, ____, for what is unknown. --for csc, gcs, idris, nersc,\n"
+        "eurohpc, archer2, nhr or incite begins with what that centre asks (doc/PROPOSAL.md).\n"
         "Exit code: 0; 7 if no run has a result; 8 if there are not two numbers of GPUs to\n"
         "compare, or no base case. Runs without a result are listed in the report and excluded\n"
         "from its numbers.\n"

@@ -33,7 +33,7 @@ static const char *how_name(enum design_how how)
         [DESIGN_FALLS] = "falls",
         [DESIGN_FUTILE] = "unlikely to be shown to hold",
         [DESIGN_NOT_SHOWN] = "not shown to hold",
-        [DESIGN_LAPSED] = "not shown to hold, as runs collapsed",
+        [DESIGN_LAPSED] = "not shown to hold, as runs collapsed or ended far worse",
         [DESIGN_BY_CONSTRUCTION] = "holds by construction",
         [DESIGN_SPEED_ALONE] = "by speed alone",
     };
@@ -431,8 +431,8 @@ static void explain_end(const struct design_view *v, struct design_outcome *outc
                  "and whose quality holds by construction, not tested", outcome->gpus);
     else if (larger)
         snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient "
-                 "and whose quality is shown to hold, but for runs that collapse (at most %.0f %%)",
-                 outcome->gpus, ceil(100 * find_test(outcome)->collapse_most - 1e-9));
+                 "and whose quality is shown to hold, but for runs that collapse or end far worse (at "
+                 "most %.0f %%)", outcome->gpus, ceil(100 * find_test(outcome)->collapse_most - 1e-9));
     else if (outcome->ntests)
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
                  outcome->tests[outcome->ntests - 1].gpus,
