@@ -313,8 +313,9 @@ static int refuse_missing(const char *program, bool is_script, struct err *e)
     char first[64], path[PATH_MAX];
 
     snprintf(first, sizeof first, "%.*s", (int)word, program);
-    if (program[word] && word < slash && (!is_script || child_find(first, X_OK, path) ||
-                                          strpbrk(program, "&|<>;=")))
+    bool several = word < slash && program[word] != 0;
+    if (several && (!is_script || child_find(first, X_OK, path) ||
+                    strpbrk(program, "&|<>;=")))
         return err_set(e, ERR_CONFIG, "-- '%s': %s", program, program[word] == ' '
                        ? "type its words without quotes around them all; a command with && or < is "
                          "-- bash -c '...'"

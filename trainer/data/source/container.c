@@ -557,7 +557,7 @@ struct shard {
 static struct shard parse_shard(const char *name)
 {
     static const char *const *const words[] = {layout_train, layout_held_out};
-    struct shard s = {SHARD_ANY};
+    struct shard s = {.word = SHARD_ANY};
 
     for (size_t at = 0; name[at]; at++)
         for (size_t k = 0; k < 2 && (at == 0 || !isalpha((unsigned char)name[at - 1])); k++)
