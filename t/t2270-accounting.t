@@ -95,7 +95,10 @@ unetctl init joules --site ./step.yaml --set train.epochs=2 --set gpus=1,2,3 -- 
 exits 0 "runs that have their nodes for themselves" \
     unetctl submit -C joules --gpus 2,3 --wait --timeout 100 -- --exclusive
 exits 0 "a run that has not" unetctl submit -C joules --gpus 1 --wait --timeout 100
-are_accounted() { [ "$(login sacct -a -X -n -o JobName%30,State | grep -c 'joules-.* COMPLETED')" = 3 ]; }
+are_accounted() { # the jobs, and the step of the one on two nodes
+    [ "$(login sacct -a -X -n -o JobName%30,State | grep -c 'joules-.* COMPLETED')" = 3 ] &&
+        login sacct -a -n -o JobID%30,State | grep -q '\.0 *COMPLETED'
+}
 ok "accounting has them" wait_until 30 are_accounted
 # What an account has used of a grant, and how long the rest lasts.
 grant=(plan -C joules --set slurm.account=sandbox --request 1 --until "$(date -d '+90 days' +%F)")
