@@ -118,6 +118,8 @@ like "$OUT" ' 0 jobs of account root used 0 of 1 GPU-hours' "has used nothing"
 exits 3 "no account" unetctl plan -C joules --request 1 --until 2027-01-01
 like "$ERR" 'whose hours\? set slurm.account in ' "is asked for"
 exits 2 "no day" unetctl plan -C joules --request 1
+exits 2 "a grant that begins after it ends" unetctl "${grant[@]}" --since 2999-01-01
+like "$ERR" '--since 2999-01-01 must be before --until and not after today' "is refused"
 exits 2 "a day of another form" unetctl plan -C joules --request 1 --until 1.1.2027
 # What the plugins of acct_gather_energy, which need a counter of the machine, leave there.
 sql "update sandbox_step_table set consumed_energy = if(id_step = 0, 40000, 50000)"

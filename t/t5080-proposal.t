@@ -205,9 +205,11 @@ exits 3 "a formula that does not parse is refused" unetctl report -C s --proposa
 like "$ERR" 'site.yaml:[0-9]+: billing.* must be a number for gpus, cores, mem or nodes' "in one line"
 
 # A count that is known not to run.
-mv s/runs/unet-g01-* .
 cp kept.yaml s/study.yaml
 echo 'expect: {1: does not fit in memory}' >>s/study.yaml
+exits 0 "a count that runs after all" unetctl report -C s --proposal ran
+unlike ran/proposal.md 'not measured, as study.yaml says' "is not said to be unmeasured"
+mv s/runs/unet-g01-* .
 exits 0 "the smallest count that ran is the base case" unetctl report -C s --proposal known
 like known/proposal.md '^- Speed-ups are relative to 2 GPUs, the smallest feasible number\.' "it says so"
 like known/proposal.md '^- 1 GPU: not measured, as study.yaml says .expect.: does not fit in memory' "and why"

@@ -521,6 +521,9 @@ static int print_grant(struct workspace *w, struct err *e)
     since = until - 365 * 86400;
     if (given.since && decode_day("since", given.since, &since, e))
         return -1;
+    if (since >= until || since > time(NULL))
+        return err_set(e, ERR_USAGE, "plan: --since %s must be before --until and not after today",
+                       given.since ? given.since : "(a year before --until)");
     if (print_gain(w, e))
         log_warn("%s", e->text); /* nothing has run yet */
     if (!account || !*account)

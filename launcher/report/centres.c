@@ -67,6 +67,14 @@ static void leave(struct buf *b, const char *why)
     buf_addf(b, PROPOSAL_BLANK "%s%s", *why ? ": " : "", why);
 }
 
+static void add_file(struct buf *b, bool has, const char *name, const char *why)
+{
+    if (has)
+        buf_addf(b, "%s beside this file", name);
+    else
+        leave(b, why);
+}
+
 /* Adds what each count has, "1 GPU: 120 s, 2: 61.3 s", or a blank. */
 static void add_each(struct buf *b, const struct asked *a, enum quantity q, double scale,
                      const char *unit, const char *why)
@@ -250,17 +258,10 @@ static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
     case WALL: add_each(b, a, QUANTITY_WHOLE, 1, " s", "no whole run was logged"); break;
     case DOUBLING: add_doubling(b, a); break;
     case GPU_USE: add_each(b, a, QUANTITY_GPU_BUSY, 100, " %", "not recorded"); break;
-    case AFFINITY:
-        if (f->has_affinity)
-            buf_add(b, "affinity.txt beside this file");
-        else
-            leave(b, "no run printed it");
-        break;
+    case AFFINITY: add_file(b, f->has_affinity, "affinity.txt", "no run printed it"); break;
     case SCRIPT:
-        if (f->has_scripts)
-            buf_add(b, "submit_file.sh and run_file.sh beside this file");
-        else
-            leave(b, "the results have no job script");
+        add_file(b, f->has_scripts, "submit_file.sh and run_file.sh",
+                 "the results have no job script");
         break;
     case PROGRAM: leave(b, ""); break;
     case NODE_H: add_sum(b, a, REQUEST_NODE_H, 1, "node-h"); add_billed(b, a); break;

@@ -60,20 +60,14 @@ static int read_rounds(struct sources *s, struct workspace *w, const struct resu
     return rc;
 }
 
-/* Adds a line for each count that is known not to run, and removes the rows of those that
- * failed. */
+/* Removes the rows of failed runs of counts that are known not to run, and adds a line for each
+ * such count that no run was done on. */
 static int note_refused(struct sources *s, const struct study *study, struct results *table,
                         struct err *e)
 {
+    size_t n = table->count;
     struct buf b = {0};
 
-    buf_add(&b, s->left_out ? s->left_out : "");
-    for (size_t i = 0; i < study->expect.count; i++) {
-        int gpus = atoi(study->expect.lines[i]);
-        buf_addf(&b, "%d GPU%s: not measured, as study.yaml says (expect): %s\n", gpus,
-                 plural(gpus), plan_refusal(study, gpus));
-    }
-    size_t n = table->count;
     table->count = 0;
     for (size_t i = 0; i < n; i++) {
         struct result *r = &table->rows[i];
@@ -84,6 +78,16 @@ static int note_refused(struct sources *s, const struct study *study, struct res
         if (r->state == RESULT_DONE && plan_refusal(study, 1) && (!s->base || r->gpus < s->base))
             s->base = r->gpus;
         table->rows[table->count++] = *r;
+    }
+    buf_add(&b, s->left_out ? s->left_out : "");
+    for (size_t i = 0; i < study->expect.count; i++) {
+        int gpus = atoi(study->expect.lines[i]);
+        size_t k = 0;
+        while (k < table->count && table->rows[k].gpus != gpus)
+            k++;
+        if (k == table->count)
+            buf_addf(&b, "%d GPU%s: not measured, as study.yaml says (expect): %s\n", gpus,
+                     plural(gpus), plan_refusal(study, gpus));
     }
     free(s->left_out);
     s->left_out = b.length ? buf_steal(&b) : NULL;

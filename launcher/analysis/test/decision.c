@@ -296,7 +296,8 @@ static void check_guard_rails(void)
 {
     fill(2);
     compute();
-    ok(!caveat(CAVEAT_FLAT) && !caveat(CAVEAT_ALL_RANKS) && !caveat(CAVEAT_SHORT_LOGS),
+    ok(!caveat(CAVEAT_FLAT) && !caveat(CAVEAT_ALL_RANKS) && !caveat(CAVEAT_SHORT_LOGS) &&
+           !caveat(CAVEAT_LONG_LOGS),
        "a program that scales, prints once and logs its job has no such caveat");
     for (size_t i = 0; i < table.count; i++) {
         struct result *r = &table.rows[i];
@@ -315,6 +316,13 @@ static void check_guard_rails(void)
     ok(caveat(CAVEAT_SHORT_LOGS) && strstr(caveat(CAVEAT_SHORT_LOGS), "of 1 of 10 runs") &&
            strstr(caveat(CAVEAT_SHORT_LOGS), "that of x-4-2 6 s of 50 s"),
        "a log of a small part of the job: %s", caveat(CAVEAT_SHORT_LOGS));
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].training_time = table.rows[i].gpus == 4 && table.rows[i].seed == 2 ? 60 : 57;
+    compute();
+    ok(caveat(CAVEAT_LONG_LOGS) && !caveat(CAVEAT_SHORT_LOGS) &&
+           strstr(caveat(CAVEAT_LONG_LOGS), "of 1 of 10 runs") &&
+           strstr(caveat(CAVEAT_LONG_LOGS), "that of x-4-2 to 60 s of 50 s"),
+       "a log of more than the job: %s", caveat(CAVEAT_LONG_LOGS));
 }
 
 static void check_caveats(void)
