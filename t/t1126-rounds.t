@@ -84,6 +84,9 @@ exits 0 "which can be planned" unetctl plan -C next
 is "$(sed -n '/^command-/s/ .*//p' "$OUT" | sed 's/-s.*//' | sort -u)" command-g04 "it has 4 GPUs"
 is "$(unetctl config -C next command | sort)" "$(unetctl config -C one command | sort)" \
     "and the same program"
+exits 3 "a grant, of no account" unetctl plan -C one --request 10 --until "$(date -d +90days +%F)"
+like "$OUT" '^10 GPU-hours: [0-9]+ whole runs on 4 GPUs, .* each, the number that the report chooses$' \
+    "gives runs on the number that the rounds chose"
 exits 3 "a file is not replaced" unetctl report -C one --best next.yaml --text
 like "$ERR" 'next.yaml' "the error names it"
 exits 0 "once more" unetctl submit -C one --until-decided

@@ -443,10 +443,7 @@ static int print_gain(const struct workspace *w, struct err *e)
     struct analysis a;
     int rc = sources_add_study(&in, w->plan.study.dir, e);
 
-    o.rule = in.rule;
-    o.facts.unit = in.unit;
-    o.facts.mode = in.mode;
-    o.facts.base = in.base;
+    sources_apply(&in, &o);
     if (rc == 0)
         rc = analysis_create(&a, in.list, in.count, &o, e);
     for (size_t i = 0; rc == 0 && i < a.nseries; i++) {
@@ -513,7 +510,7 @@ static int print_grant(struct workspace *w, struct err *e)
     const char *account = w->plan.options.account;
     struct scheduler_usage usage;
     struct scheduler *scheduler;
-    time_t until, since;
+    time_t until, since, today = time(NULL);
 
     if (!given.until || decode_day("until", given.until, &until, e))
         return given.until ? -1 : err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such "
@@ -521,7 +518,7 @@ static int print_grant(struct workspace *w, struct err *e)
     since = until - 365 * 86400;
     if (given.since && decode_day("since", given.since, &since, e))
         return -1;
-    if (since >= until || since > time(NULL))
+    if (since >= until || since > today)
         return err_set(e, ERR_USAGE, "plan: --since %s must be before --until and not after today",
                        given.since ? given.since : "(a year before --until)");
     if (print_gain(w, e))

@@ -445,16 +445,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         sources_destroy(&in);
         return -1;
     }
-    given.analysis.rule = in.rule;
-    if (in.design && in.count == 1) {
-        given.analysis.rule.looks = in.looks.n ? &in.looks : NULL;
-        given.analysis.design = in.design;
-    }
-    given.analysis.left_out = in.left_out;
-    if (!given.base)
-        given.analysis.facts.base = in.base;
-    given.analysis.facts.unit = in.unit;
-    given.analysis.facts.mode = in.mode;
+    sources_apply(&in, &given.analysis);
     if (given.predict) {
         rc = run_prediction(&in, &given.analysis.facts, e);
     } else if (report_create(&report, in.list, in.count, &given.analysis, e) == 0) {

@@ -154,6 +154,20 @@ int sources_add(struct sources *s, const char *dir, const struct log_form *form,
                : sources_add_logs(s, dir, form, e);
 }
 
+void sources_apply(const struct sources *s, struct analysis_options *o)
+{
+    o->rule = s->rule;
+    if (s->design && s->count == 1) {
+        o->rule.looks = s->looks.n ? &s->looks : NULL;
+        o->design = s->design;
+    }
+    o->left_out = s->left_out;
+    if (!o->facts.base)
+        o->facts.base = s->base;
+    o->facts.unit = s->unit;
+    o->facts.mode = s->mode;
+}
+
 const char *sources_folder(const struct sources *s, char dst[PATH_MAX])
 {
     return s->count == 1 && *s->study_dir ? path_format(dst, "%s/report", s->study_dir) : "report";

@@ -38,6 +38,10 @@ int sources_add_logs(struct sources *s, const char *dir, const struct log_form *
                      struct err *e);
 int sources_add(struct sources *s, const char *dir, const struct log_form *form, struct err *e);
 
+/* Sets what the sources say of how they are analysed: the rule, the looks of their rounds, the base
+ * case unless that is set, the unit. o points into s then. */
+void sources_apply(const struct sources *s, struct analysis_options *o);
+
 /* Returns the folder where a report about these belongs: STUDY/report, or report. */
 const char *sources_folder(const struct sources *s, char dst[PATH_MAX]);
 
