@@ -284,8 +284,7 @@ bool disturbance_is_slow(const struct disturbance *d)
 
 /* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
-/* a smaller speed-up of the largest count is hardly one, and one that differs from 1 by less than
- * SAME is none */
+/* a speed-up of the largest count below FLAT is called hardly one, and one within SAME of 1 none */
 #define FLAT 1.2
 #define SAME 0.1
 /* a log that covers a smaller part of its job, and leaves more seconds, is named */

@@ -136,7 +136,8 @@ struct quality {
  * QUALITY_COLLAPSE_SHARE, or 0 if that takes more than QUALITY_COLLAPSE_RUNS. */
 size_t quality_collapse_needed(size_t k, size_t n);
 
-/* Returns "holds", "undecided", ... or "holds by construction"; with s in words of its reports. */
+/* Returns "holds", "undecided", ... or "holds by construction". s, if not NULL, is the series, whose
+ * quality "collapses" if it is a share, and otherwise is "far worse". */
 const char *quality_state_name(const struct quality *q, const struct series *s);
 
 /* Returns "falls", or of a quality of which less is better "rises". */

@@ -51,7 +51,7 @@ static const struct command_starter {
                   "--num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) "
                   "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT",
                   /* without it, a node of one GPU starts a job of one rank, and the others wait */
-                  "use_deepspeed use_fsdp use_megatron_lm config_file",
+                  .kinds = "use_deepspeed use_fsdp use_megatron_lm config_file", .several =
                   " $([ $WORLD_SIZE = 1 ] || [ -e "
                   "\"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml\" ] || "
                   "echo --multi_gpu)", .alone = "cpu tpu"}},

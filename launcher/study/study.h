@@ -198,11 +198,11 @@ const struct engine *engine_find(const char *name, struct err *e);
 /* Command lines of programs: wrappers (env, apptainer exec, nsys profile), a launcher of ranks
  * (mpirun, torchrun), an interpreter, and the script or program, each of which may be missing. */
 struct command_launcher {
-    const char *engine;  /* that starts the ranks instead, or by this launcher */
+    const char *engine;  /* the engine that starts the ranks instead, or by this launcher */
     const char *counts;  /* options that unetctl sets itself; NULL: the launcher is left out */
-    const char *numbers; /* their values, as words of run_file.sh; NULL as counts */
-    const char *kinds;   /* if it has none of these options, */
-    const char *several; /* this word is added, too; NULL: none */
+    const char *numbers; /* their values, as words of run_file.sh; NULL where counts is */
+    const char *several; /* a word that is added unless one of the options `kinds` is given */
+    const char *kinds;
     const char *alone;   /* with these options it starts one rank only; NULL: none */
 };
 
@@ -246,7 +246,7 @@ struct command_sign {
     const char *engine; /* NULL: a launcher */
     size_t line;
     char command[200]; /* of a launcher: the line from it on */
-    size_t gpus_line;  /* that sets CUDA_VISIBLE_DEVICES; 0: none */
+    size_t gpus_line;  /* the line that sets CUDA_VISIBLE_DEVICES; 0: none */
 };
 bool command_line_look(const char *script, struct command_sign *dst);
 

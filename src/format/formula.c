@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Advances past a sign. */
+/* Skips blanks and, if it comes next, the sign. Returns whether it came. */
 static bool takes(const char **at, char sign)
 {
     *at += strspn(*at, " \t");

@@ -450,7 +450,7 @@ static int predict_all(struct predict_job *w, struct err *e)
     return rc;
 }
 
-/* Ends the header of classes.csv by a column for each class, named p_NAME. */
+/* Adds a column p_NAME for each class to the header of classes.csv, and ends the line. */
 static int write_probability_names(const struct trained *t, FILE *table, struct err *e)
 {
     struct buf row = {0};

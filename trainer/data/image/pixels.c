@@ -181,7 +181,7 @@ static bool stands_for_values(const struct pixels *img)
 
 int pixels_bits(const struct pixels *img)
 {
-    unsigned all = 256; /* more than 8 bits */
+    unsigned all = 256; /* so that 9 bits are the least */
 
     if (img->bits == 8 || stands_for_values(img))
         return img->bits == 8 ? 8 : 32;
