@@ -642,4 +642,19 @@ sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml
 exits 3 \
     "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2 \
     --set model.batch_norm=local
+# ---- a count that is known not to run
+cat >memory.sh <<'EOT'
+[ "$UNETCTL_GPUS" != 1 ] || { echo "out of memory" >&2; exit 1; }
+for i in 1 2 3; do echo "epoch $i time 0.4"; done
+EOT
+unetctl init known --site local --set gpus=1,2 \
+    --set 'log.pattern=epoch (?<epoch>\d+) time (?<epoch_time>\S+)' -- bash "$PWD/memory.sh" 2>"$ERR"
+exits 1 "a run that fails, and one that does not" unetctl submit -C known --wait --timeout 60
+echo 'expect: {1: does not fit in memory}' >>known/study.yaml
+exits 0 "is no failure once it is expected" unetctl watch -C known --timeout 60
+is "$(states known)" "command-g02-s1 COMPLETED" "status leaves it out"
+exits 0 "so does collect" unetctl collect -C known
+like "$OUT" '^1 of 1 runs collected' "of which nothing is missing"
+exits 0 "resume" unetctl resume -C known
+like "$ERR" 'no run needs to be resumed' "does not start it again"
 done_testing

@@ -676,6 +676,23 @@ int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form
     return -1;
 }
 
+/* Removes the rows of runs without a result on a number of GPUs that is known not to run. */
+static void drop_refused(const struct study *study, struct results *table)
+{
+    size_t n = table->count;
+
+    table->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct result *r = &table->rows[i];
+        bool ended = r->state == RESULT_FAILED || r->state == RESULT_KILLED ||
+                     r->state == RESULT_CANCELLED || r->state == RESULT_NOT_STARTED;
+        if (ended && plan_refusal(study, r->gpus))
+            result_destroy(r);
+        else
+            table->rows[table->count++] = *r;
+    }
+}
+
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e)
 {
     const struct study *study = &w->plan.study;
@@ -689,6 +706,7 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
     if (scan_study(w, label, table, e))
         return -1;
     unfinished_resolve(w, table);
+    drop_refused(study, table);
     node_energy_resolve(w, table);
     rc = write ? write_study(study, label, table, e) : 0;
     if (rc)

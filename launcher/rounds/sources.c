@@ -60,24 +60,16 @@ static int read_rounds(struct sources *s, struct workspace *w, const struct resu
     return rc;
 }
 
-/* Removes the rows of failed runs of counts that are known not to run, and adds a line for each
- * such count that no run was done on. */
-static int note_refused(struct sources *s, const struct study *study, struct results *table,
+/* Adds a line for each count that is known not to run and has no run, and finds the base case. */
+static int note_refused(struct sources *s, const struct study *study, const struct results *table,
                         struct err *e)
 {
-    size_t n = table->count;
     struct buf b = {0};
 
-    table->count = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct result *r = &table->rows[i];
-        if (r->state != RESULT_DONE && plan_refusal(study, r->gpus)) {
-            result_destroy(r);
-            continue;
-        }
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
         if (r->state == RESULT_DONE && plan_refusal(study, 1) && (!s->base || r->gpus < s->base))
             s->base = r->gpus;
-        table->rows[table->count++] = *r;
     }
     buf_add(&b, s->left_out ? s->left_out : "");
     for (size_t i = 0; i < study->expect.count; i++) {

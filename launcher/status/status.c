@@ -542,17 +542,17 @@ static void decide_damaged(struct run_status *s)
         run_status_set(s, STATE_DAMAGED, "%s", s->damage);
 }
 
-/* A failure that study.yaml expects is none. */
-static void decide_refused(struct run_status *s)
+/* Leaves out the runs that ended without a result on a number of GPUs that is known not to run. */
+static void drop_refused(struct status_list *list)
 {
-    const char *why = s->phase == RUN_BAD && !*s->damage && s->run.study
-                          ? plan_refusal(s->run.study, s->layout.gpus)
-                          : NULL;
+    size_t n = list->count;
 
-    if (!why)
-        return;
-    s->phase = RUN_GOOD;
-    snprintf(s->reason, sizeof s->reason, "as expected: %s", why);
+    list->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct run_status *s = &list->runs[i];
+        if (s->phase != RUN_BAD || *s->damage || !plan_refusal(s->run.study, s->layout.gpus))
+            list->runs[list->count++] = *s;
+    }
 }
 
 /* Returns whether the state of the run may depend on a job. A done run of a plan is looked up where
@@ -614,9 +614,10 @@ static int decide_all(struct survey *v, size_t count, struct err *e)
     }
     for (size_t i = 0; rc == 0 && i < count; i++) {
         decide_damaged(&list->runs[i]);
-        decide_refused(&list->runs[i]);
         list->ndamaged += *list->runs[i].damage != 0;
     }
+    if (rc == 0 && !v->plan)
+        drop_refused(list);
     return rc;
 }
 
