@@ -186,15 +186,15 @@ void trained_close(struct trained *t)
     t->network = NULL;
 }
 
-static const char *describe_bits(int bits, char text[24])
+static const char *describe_bits(int bits, char text[32])
 {
-    snprintf(text, 24, "values of %d bits", bits);
+    snprintf(text, 32, "values of %s%d bits", bits > 8 ? "up to " : "", bits);
     return bits == 32 ? "floats or negative numbers" : text;
 }
 
 void trained_compare_bits(const struct trained *t, size_t others, size_t all, int bits)
 {
-    char shown[24], trained[24];
+    char shown[32], trained[32];
 
     if ((t->scale != SCALE_FULL && t->scale != SCALE_AUTO) ||
         (!others && !bits_differ(bits, t->levels.bits)))
