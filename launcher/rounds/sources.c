@@ -71,7 +71,8 @@ static int note_refused(struct sources *s, const struct study *study, const stru
         if (r->state == RESULT_DONE && plan_refusal(study, 1) && (!s->base || r->gpus < s->base))
             s->base = r->gpus;
     }
-    buf_add(&b, s->left_out ? s->left_out : "");
+    if (s->left_out)
+        buf_add(&b, s->left_out);
     for (size_t i = 0; i < study->expect.count; i++) {
         int gpus = atoi(study->expect.lines[i]);
         size_t k = 0;
