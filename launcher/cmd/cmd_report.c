@@ -233,20 +233,20 @@ static int write_proposal(const struct sources *in, const struct report *r, stru
  * cleared. */
 static void note_slow_nodes(const char *study_dir, const struct report *r)
 {
-    struct bad_nodes noted;
     struct err ignored; /* the report is worth more than the note */
 
-    if (bad_nodes_read(study_dir, &noted, &ignored))
-        return;
     for (size_t i = 0; i < r->nseries; i++) {
         const struct disturbance *d = &r->series[i].as->decision.disturbance;
-        bool known = !disturbance_is_slow(d);
+        struct bad_nodes noted;
+        bool known = false;
+        if (!disturbance_is_slow(d) || bad_nodes_read(study_dir, &noted, &ignored))
+            continue;
         for (size_t k = 0; k < noted.count; k++)
             known |= strcmp(noted.nodes[k].name, d->node) == 0;
         if (!known)
             bad_nodes_note(study_dir, d->node, "slow (report)", &ignored);
+        bad_nodes_destroy(&noted);
     }
-    bad_nodes_destroy(&noted);
 }
 
 /* Writes study.yaml with the settings of the runs that the verdict chooses. */

@@ -164,18 +164,6 @@ static bool read_known(const struct plan *p, struct result *r)
     return known;
 }
 
-/* Returns whether exactly one run of the study was submitted to this Slurm as this job. "" never is
- * one. */
-static bool is_own(const struct workspace *w, const char *kind, const char *job)
-{
-    size_t nruns = 0;
-
-    for (size_t i = 0; i < w->ledger.count; i++)
-        nruns += *job && strcmp(w->ledger.entries[i].job, job) == 0 &&
-                 strcmp(w->ledger.entries[i].scheduler, kind) == 0;
-    return nruns == 1;
-}
-
 static void keep(const struct plan *p, struct result *r, const struct job_state *job)
 {
     char path[PATH_MAX], text[80], name[160];
@@ -192,50 +180,65 @@ static void keep(const struct plan *p, struct result *r, const struct job_state 
     atomicfile_write(path, text, strlen(text), 0666, &ignored);
 }
 
-/* Reads the answers that are kept, and lists the runs whose energy Slurm is asked for. Returns
- * their number. */
-static size_t list_asked(const struct workspace *w, const char *kind, struct results *table,
-                         struct asked *dst)
+static int compare_jobs(const void *a, const void *b)
 {
-    struct run_attempt a;
-    struct err ignored;
-    size_t n = 0;
-
-    for (struct result *r = table->rows; r < table->rows + table->count; r++)
-        if (r->state == RESULT_DONE && isnan(r->energy.gpus_j) && !read_known(&w->plan, r) &&
-            run_dir_attempt(w->plan.study.dir, r->run, &a,
-                            &ignored) == 0 && a.number == r->attempt &&
-            a.marker_age_s < ASKED_MAX_S && is_own(w, kind, a.job)) {
-            dst[n].r = r;
-            memcpy(dst[n++].job, a.job, sizeof a.job);
-        }
-    return n;
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void resolve_of(struct workspace *w, const char *kind, struct results *table)
+/* Returns whether exactly one of the sorted jobs is this one. "" never is one. */
+static bool is_own(const char **jobs, size_t n, const char *job)
 {
-    struct asked *asked = calloc(table->count + 1, sizeof *asked);
-    const char **ids = calloc(table->count + 1, sizeof *ids);
+    const char **found = bsearch(&job, jobs, n, sizeof *jobs, compare_jobs);
+
+    return *job && found && (found == jobs || strcmp(found[-1], job) != 0) &&
+           (found == jobs + n - 1 || strcmp(found[1], job) != 0);
+}
+
+/* Asks a Slurm for the energy of those of the runs that were submitted to it. */
+static void resolve_of(struct workspace *w, const char *kind, const struct asked *asked, size_t n)
+{
+    const struct ledger *l = &w->ledger;
+    const char **jobs = calloc(l->count + 1, sizeof *jobs);
+    const char **ids = calloc(n + 1, sizeof *ids);
     struct scheduler_found found = {0};
     struct err ignored;
-    size_t n = asked && ids ? list_asked(w, kind, table, asked) : 0;
-    struct scheduler *slurm = n ? workspace_scheduler(w, kind, &ignored) : NULL;
+    size_t njobs = 0, nids = 0;
 
-    for (size_t i = 0; i < n; i++)
-        ids[i] = asked[i].job;
-    if (slurm && scheduler_find(slurm, &(struct scheduler_ids){ids, n}, true, &found, &ignored))
+    for (size_t i = 0; jobs && i < l->count; i++)
+        if (strcmp(l->entries[i].scheduler, kind) == 0)
+            jobs[njobs++] = l->entries[i].job;
+    if (jobs)
+        qsort(jobs, njobs, sizeof *jobs, compare_jobs);
+    for (size_t i = 0; jobs && ids && i < n; i++)
+        if (is_own(jobs, njobs, asked[i].job))
+            ids[nids++] = asked[i].job;
+    struct scheduler *slurm = nids ? workspace_scheduler(w, kind, &ignored) : NULL;
+    if (slurm && scheduler_find(slurm, &(struct scheduler_ids){ids, nids}, true, &found, &ignored))
         found.count = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < found.count; k++)
-            if (strcmp(found.states[k].id, ids[i]) == 0)
+            if (strcmp(found.states[k].id, asked[i].job) == 0)
                 keep(&w->plan, asked[i].r, &found.states[k]);
     free(found.states);
     free(ids);
-    free(asked);
+    free(jobs);
 }
 
 void node_energy_resolve(struct workspace *w, struct results *table)
 {
-    resolve_of(w, "slurm", table);
-    resolve_of(w, "sandbox", table);
+    struct asked *asked = calloc(table->count + 1, sizeof *asked);
+    struct run_attempt a;
+    struct err ignored;
+    size_t n = 0;
+
+    for (struct result *r = table->rows; asked && r < table->rows + table->count; r++)
+        if (r->state == RESULT_DONE && isnan(r->energy.gpus_j) && !read_known(&w->plan, r) &&
+            w->ledger.count && run_dir_attempt(w->plan.study.dir, r->run, &a, &ignored) == 0 &&
+            a.number == r->attempt && a.marker_age_s < ASKED_MAX_S && *a.job) {
+            asked[n].r = r;
+            memcpy(asked[n++].job, a.job, sizeof a.job);
+        }
+    resolve_of(w, "slurm", asked, n);
+    resolve_of(w, "sandbox", asked, n);
+    free(asked);
 }
