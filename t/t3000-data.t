@@ -360,7 +360,7 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout cities 3 2 "leftImg8bit/ and gtFine/ with a folder for each city"
     is "$(grep -o '"mask":"gtFine/[^"]*_gtFine_labelIds.png"' lay/cities.json | wc -l)" 5 "... by labelIds"
     layout bowl 4 1 "a folder of masks for each image"
-    unet-train data convert --data lay/bowl --to png --out lay/bowl-png 2>"$ERR"
+    ok "... which are converted" unet-train data convert --data lay/bowl --out lay/bowl-png
     is "$(samples lay/bowl-png/masks)" "$(samples lay/whole/masks)" "... which are one mask together"
     exits 0 "they are trained" unet-train train --data lay/bowl --set data.split=lay/bowl.json \
         --size 32x32 --set model.base=2 --set model.depth=1 --epochs 1 --threads 1 --out lay/run

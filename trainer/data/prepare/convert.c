@@ -326,7 +326,9 @@ static int put_all(struct convert_job *job, struct err *e)
         const struct source_item *item = &source->items[i];
         struct convert_sample s = {.side = item->side,
                                    .held_out = divided && item->side == SOURCE_ANY};
-        bool files = source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS;
+        bool several = item->mask && item->mask[strlen(item->mask) - 1] == '/';
+        bool files = (source->format == SOURCE_PAIRS && !several) ||
+                     source->format == SOURCE_FOLDERS;
         if (source->nclasses)
             s.class_name = source->class_names[item->label];
         if (files ? put_files(job, item, &s, e) : put_record(job, item, &s, e))
