@@ -164,11 +164,20 @@ without_pictures() {
     PATH=$TMP/no-pictures:$PATH
 }
 with_pictures() { PATH=${PATH#"$TMP/no-pictures:"}; }
+# What is in a folder of images, without names: hashes of the samples.
+samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
 shared() { # PATH: fails when the shared data is absent
     [ -e "$UNETCTL_SHARED/$1" ]
 }
+# A word of the test that is no command fails the file: a comparison with what it should have printed
+# holds by chance.
+command_not_found_handle() {
+    echo "$1" | tee -a "$TMP/.unknown" | sed 's/$/: command not found/' >&2
+    return 127
+}
 done_testing() {
     [ -z "${KEPT_JSON:-}" ] || keep_files
+    [ ! -e "$TMP/.unknown" ] || is "$(cat "$TMP/.unknown")" "" "all commands of the test exist"
     echo "1..$test_n"
     [ $test_failed = 0 ]
     exit

@@ -7,8 +7,6 @@
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 
 has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
-# What is in a folder of images, without names: hashes of the samples.
-samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
 weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
 count() { python3 -c '
 import json, sys
