@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The same weights and images through our network and PyTorch: loss, gradients, running statistics,
-# three Adam steps and inference agree to 1e-4 in fp32, gradients at the kink of a ReLU or of a
-# pooling with those of one of its sides (torch_kinks.py). Every optimizer takes the steps that
-# PyTorch's takes.
+# The same weights and images through our network and PyTorch: gradients, running statistics, three
+# Adam steps and inference agree to 1e-4 in fp32, losses to 1e-6, gradients at the kink of a ReLU or
+# of a pooling with those of one of its sides (torch_kinks.py). Every optimizer takes the steps that
+# PyTorch's takes. Each loss by itself agrees to 1e-6, with its gradients.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -41,6 +41,8 @@ for backend in ref simd; do
         "4 2 1 20 28 3 local 1 weighted-ce" \
         "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice" \
         "4 2 1 20 28 3 local 4 weighted-dice" "4 2 1 20 28 3 local 3 weighted-ce+dice" \
+        "4 2 3 20 28 3 local 4 weighted-focal" "4 2 1 20 28 3 local 1 weighted-focal+tversky" \
+        "4 2 1 20 28 3 none 4 weighted-tversky" "4 2 1 20 28 3 local 3 focal+dice" \
         "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted-ce" \
         "4 resnet20 1 14 12 12 none 3 ce"; do
         dir=$TMP/${#cases[@]}
@@ -52,6 +54,14 @@ for backend in ref simd; do
     done
 done
 compare_cases torch_unet.py
+
+# With class weights and without, and with pixels that do not count.
+for program in ops:ref backends/cuda:cuda; do
+    "$builddir/trainer/${program%:*}/test/opcheck.t" --losses "${program#*:}" \
+        >"$TMP/${program#*:}" 2>"$ERR" || diag <"$ERR"
+    add_case "losses of ${program#*:}" "$TMP/${program#*:}"
+done
+compare_cases torch_losses.py
 
 for o in "sgd 0 0 0 0 0" "sgd 0.9 0 0 0 0" "sgd 0.9 1 0 0.01 0" "sgd 0.9 0 1 0 0" \
     "sgd 0.9 0 0 0.01 1.5" \

@@ -23,10 +23,12 @@ import torch
 from torch import nn
 
 from torch_kinks import kinks, max_pool2d, relu
+from torch_losses import cross_entropies, tversky_losses
 from torch_resnet import ResNet
 
 LEARNING_RATE = 1e-3
 BOUND = 1e-4
+BOUND_OF_LOSS = 1e-6
 GRAD_FLOOR = 0.1  # of the largest gradient in its tensor; below, the step is not compared
 
 
@@ -100,7 +102,8 @@ class Worst:
 
     def report(self):
         """(whether all are within the bound, what was seen)"""
-        within = all(value <= BOUND for value, _ in self.seen.values())
+        within = all(value <= (BOUND_OF_LOSS if kind == "loss" else BOUND)
+                     for kind, (value, _) in self.seen.items())
         return within, "; ".join(f"{k}: {v:.2e} ({name})" for k, (v, name) in self.seen.items())
 
 
@@ -117,37 +120,20 @@ def take_over(model, weights):
             module.register_forward_hook(lambda m, *_: setattr(m, "momentum", 0.1))
 
 
-def cross_entropy(logits, target, weights):
-    """Mean over the pixels that count, by the weights of their classes."""
-    if logits.shape[1] > 1:
-        return nn.functional.cross_entropy(logits, target[:, 0].long(), weights, ignore_index=-1)
-    weight = None if weights is None else weights[0] + (weights[1] - weights[0]) * target
-    loss = nn.functional.binary_cross_entropy_with_logits(logits, target, weight, reduction="sum")
-    return loss / (target.numel() if weight is None else weight.sum())
-
-
-def dice_loss(logits, target, weights):
-    """1 - soft Dice of each image, mean over images and, by their weights, over classes."""
-    counts = (target >= 0).double()
-    if logits.shape[1] > 1:
-        probability = torch.softmax(logits, 1)
-        truth = torch.stack([(target[:, 0] == c).double() for c in range(logits.shape[1])], 1)
-    else:
-        probability, truth = torch.sigmoid(logits), target
-    common = (counts * probability * truth).sum((2, 3))
-    total = (counts * (probability + truth)).sum((2, 3))
-    dice = (2 * common + 1) / (total + 1)
-    if weights is None or logits.shape[1] == 1:
-        return 1 - dice.mean()
-    return 1 - (dice @ weights / weights.sum()).mean()
-
-
 def loss_of(kind, logits, target):
-    weights = None
+    """The mean cross entropy over the pixels that count, by the weights of their classes, and the
+    mean Dice or Tversky loss over the images; or their sum."""
+    weights, loss = None, 0
     if kind.startswith("weighted-"):
         weights = torch.tensor([0.5, 2, 1, 0.25, 3]).double()[:max(2, logits.shape[1])]
-    loss = cross_entropy(logits, target, weights) if "ce" in kind.replace("dice", "") else 0
-    return loss + (dice_loss(logits, target, weights) if "dice" in kind else 0)
+    for word in kind.replace("weighted-", "").split("+"):
+        if word in ("ce", "focal"):
+            total, weight = cross_entropies(logits, target, weights, 2 if word == "focal" else 0)
+            loss = loss + total / weight
+        else:
+            alpha, beta = (0.3, 0.7) if word == "tversky" else (0.5, 0.5)
+            loss = loss + tversky_losses(logits, target, weights, alpha, beta).mean()
+    return loss
 
 
 def image(flat, batch, height, width, channels):

@@ -165,6 +165,8 @@ struct op_attr {
     /* Losses: by class; 2 for the cross entropy of one logit, whose Dice has none. NULL: 1. Not
      * owned. */
     const float *class_weights;
+    double gamma;       /* cross entropy: the power of its focal factor; 0: none */
+    double alpha, beta; /* dice: weights of false positives and negatives; 0.5 each: Dice */
     bool counts;   /* the first loss of a graph: on a device it adds to device_counts.score */
     bool measures; /* losses on a device: add to device_counts.losses and give no gradient */
 };

@@ -91,9 +91,10 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
         !(target = network_target(v->network, false, 1, e)))
         return -1;
     score_add(score, classes, logits, target, pixels);
-    if (v->losses)
-        image_loss_add(&v->losses[i], classes, v->config->class_weights,
-                       model_dice_weights(v->config), logits, target, pixels);
+    if (v->losses) {
+        struct loss_terms terms = model_loss(v->config);
+        image_loss_add(&v->losses[i], classes, &terms, logits, target, pixels);
+    }
     return 0;
 }
 

@@ -197,23 +197,39 @@ double score_constant(const int64_t *score, int classes, bool by_accuracy, int *
 
 /* Binary cross entropy and Dice for one logit, softmax cross entropy and Dice for several. */
 
-/* The logit of each pixel is that of the foreground; that of the background is 0. */
-static void add_binary_image_loss(struct image_loss *l, const float *weights, const float *z,
-                                  const float *t, size_t n)
+/* Returns the factor of a cross entropy; q: the probability of what is not true. */
+static double focus(const struct loss_terms *terms, double q)
 {
-    double common = 0, sum = 0; /* of Dice = 2 |P and T| / (|P| + |T|) */
+    return terms->gamma > 0 ? pow(q, terms->gamma) : 1;
+}
+
+/* Returns Dice or Tversky times w. common: sum p t; sum: sum 2 alpha p + 2 beta t. */
+static double overlap(const struct loss_terms *terms, double w, double common, double sum)
+{
+    return w * (2 * common + 1) / (sum + 2 * (1 - terms->alpha - terms->beta) * common + 1);
+}
+
+/* The logit of each pixel is that of the foreground; that of the background is 0. */
+static void add_binary_image_loss(struct image_loss *l, const struct loss_terms *terms,
+                                  const float *z, const float *t, size_t n)
+{
+    const float *weights = terms->ce_weights;
+    float pred = (float)(2 * terms->alpha), truth = (float)(2 * terms->beta);
+    double common = 0, sum = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (t[i] < 0)
             continue;
-        float m = expf(-fabsf(z[i])), p = z[i] < 0 ? m / (1 + m) : 1 / (1 + m);
+        float m = expf(-fabsf(z[i])), s = 1 / (1 + m), p = z[i] < 0 ? m / (1 + m) : s;
+        float q = p + ((z[i] < 0 ? s : m * s) - p) * t[i];
         double w = weights ? (double)(weights[0] + (weights[1] - weights[0]) * t[i]) : 1;
-        l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m));
+        l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m)) *
+                 focus(terms, (double)q);
         l->weight += w;
         common += (double)(p * t[i]);
-        sum += (double)(p + t[i]);
+        sum += (double)(pred * p + truth * t[i]);
     }
-    l->dice += 1 - (2 * common + 1) / (sum + 1);
+    l->dice += 1 - overlap(terms, 1, common, sum);
 }
 
 static double log_sum(const float *z, int classes)
@@ -227,9 +243,10 @@ static double log_sum(const float *z, int classes)
     return (double)(largest + logf(fmaxf(sum, 1)));
 }
 
-static void add_classes(struct image_loss *l, int classes, const float *weights,
-                        const float *dice_weights, const float *z, const float *t, size_t n)
+static void add_classes(struct image_loss *l, int classes, const struct loss_terms *terms,
+                        const float *z, const float *t, size_t n)
 {
+    const float *weights = terms->ce_weights, *dice_weights = terms->dice_weights;
     double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0};
     double dice = 0, all_weights = 0;
 
@@ -237,29 +254,32 @@ static void add_classes(struct image_loss *l, int classes, const float *weights,
         if (t[i] < 0)
             continue;
         int target = (int)t[i];
-        double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes);
-        l->ce += w * (all - (double)z[target]);
+        double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes), q = 0;
         l->weight += w;
         common[target] += exp((double)z[target] - all);
-        sum[target]++;
-        for (int c = 0; c < classes; c++)
-            sum[c] += exp((double)z[c] - all);
+        sum[target] += 2 * terms->beta;
+        for (int c = 0; c < classes; c++) {
+            double p = exp((double)z[c] - all);
+            sum[c] += 2 * terms->alpha * p;
+            q += c == target ? 0 : p;
+        }
+        l->ce += w * (all - (double)z[target]) * focus(terms, q);
     }
     for (int c = 0; c < classes; c++) {
         double w = dice_weights ? (double)dice_weights[c] : 1;
-        dice += w * (2 * common[c] + 1) / (sum[c] + 1);
+        dice += overlap(terms, w, common[c], sum[c]);
         all_weights += w;
     }
     l->dice += 1 - dice / all_weights;
 }
 
-void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
-                    const float *dice_weights, const float *logits, const float *target, size_t n)
+void image_loss_add(struct image_loss *l, int classes, const struct loss_terms *terms,
+                    const float *logits, const float *target, size_t n)
 {
     if (classes == 1)
-        add_binary_image_loss(l, ce_weights, logits, target, n);
+        add_binary_image_loss(l, terms, logits, target, n);
     else
-        add_classes(l, classes, ce_weights, dice_weights, logits, target, n);
+        add_classes(l, classes, terms, logits, target, n);
     l->images++;
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trainer/ops/ops.h"
+
 /* Agreement of predictions with the truth: counts of pixels, and metrics computed from them.
  *
  * A score is an array of int64_t, which ranks sum: [SCORE_PIXELS], [SCORE_CORRECT], and from
@@ -71,14 +73,14 @@ struct score_counts score_total(const int64_t *score, int classes);
 /* Sums over images. The ranks sum them as an array of doubles. */
 struct image_loss {
     double ce, weight; /* weighted cross entropies of the pixels, and the class weights */
-    double dice;       /* 1 - soft Dice of each image */
+    double dice;       /* 1 - soft Dice or Tversky of each image */
     double images;
 };
 
-/* Adds an image of n pixels: logits[n][classes]; target and the weights of cross entropy and Dice
- * (NULL: 1) as in model.h. Pixels with a target below 0 are left out. */
-void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
-                    const float *dice_weights, const float *logits, const float *target, size_t n);
+/* Adds an image of n pixels: logits[n][classes]; target as in model.h. Pixels with a target below 0
+ * are left out. */
+void image_loss_add(struct image_loss *l, int classes, const struct loss_terms *terms,
+                    const float *logits, const float *target, size_t n);
 
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 

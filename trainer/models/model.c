@@ -433,9 +433,14 @@ int model_check(const struct model *m, const struct network_config *c, struct er
     return 0;
 }
 
-const float *model_dice_weights(const struct network_config *config)
+struct loss_terms model_loss(const struct network_config *c)
 {
-    return config->weighs_dice && config->classes > 1 ? config->class_weights : NULL;
+    bool is_dice = c->tversky[0] + c->tversky[1] <= 0;
+
+    return (struct loss_terms){
+        .loss = c->loss, .ce_weights = c->class_weights, .gamma = c->focal_gamma,
+        .dice_weights = c->weighs_dice && c->classes > 1 ? c->class_weights : NULL,
+        .alpha = is_dice ? 0.5 : c->tversky[0], .beta = is_dice ? 0.5 : c->tversky[1]};
 }
 
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
@@ -443,9 +448,10 @@ int model_build(const struct model *model, struct graph *g, const struct network
 {
     if (description_build(model->description, model->variant, g, config, batch, e) < 0)
         return -1;
-    if (g->training || g->measures)
-        return loss_append(g, config->loss, config->class_weights, model_dice_weights(config),
-                           g->logits, g->target, e);
+    if (g->training || g->measures) {
+        struct loss_terms terms = model_loss(config);
+        return loss_append(g, &terms, g->logits, g->target, e);
+    }
     g->logits->pinned = true;
     return 0;
 }

@@ -32,14 +32,16 @@ struct network_config {
     const float *class_weights; /* of the cross entropy: [classes], [2] for one class; NULL: 1. The
                                  * network copies them. */
     bool weighs_dice;    /* Dice is the mean over classes by these weights, if there are several */
+    double focal_gamma;  /* of the cross entropy */
+    double tversky[2];   /* alpha and beta of Dice; both 0: 0.5 */
     enum batch_norm_mode batch_norm;
     int threads;         /* at least 1 */
     int device;          /* index of the backend's device, if it has any */
     uint64_t seed;       /* determines the initial weights */
 };
 
-/* Returns the weights of Dice, or NULL: 1. */
-const float *model_dice_weights(const struct network_config *config);
+/* Returns the loss, with the weights of config. */
+struct loss_terms model_loss(const struct network_config *config);
 
 struct description;
 

@@ -20,6 +20,14 @@
 /* Cross entropy (binary for one class), 1 - soft Dice of each image, or the sum of both. */
 enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
+/* A loss with the attributes of its ops (struct op_attr). */
+struct loss_terms {
+    enum loss loss;
+    const float *ce_weights, *dice_weights; /* class_weights of each */
+    double gamma;                           /* of the cross entropy */
+    double alpha, beta;                     /* of Dice */
+};
+
 /* A convolution with `channels` output channels; kernel: 1 or 3, stride: 1 or 2; see conv2d_kind
  * about borders and sizes. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
@@ -60,11 +68,9 @@ struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct 
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels,
                                 struct err *e);
 
-/* Appends the loss, the last forward ops of the graph. The weights are those of its cross entropy
- * and its Dice, as in struct op_attr. 0, or -1 with the error set. */
-int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
-                const float *dice_weights, struct tensor *logits, struct tensor *target,
-                struct err *e);
+/* Appends the loss, the last forward ops of the graph. 0, or -1 with the error set. */
+int loss_append(struct graph *g, const struct loss_terms *terms, struct tensor *logits,
+                struct tensor *target, struct err *e);
 
 /* For op_kind.grad: adds a contribution to t->grad, which becomes grad itself if it is the first
  * one, else the result of an add. -1 if grad is NULL, the result of a failed call, or if the add

@@ -281,17 +281,19 @@ const struct op_kind dice_kind = {
     .grad = grad_loss,
 };
 
-int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
-                const float *dice_weights, struct tensor *logits, struct tensor *target,
-                struct err *e)
+int loss_append(struct graph *g, const struct loss_terms *terms, struct tensor *logits,
+                struct tensor *target, struct err *e)
 {
-    struct op_attr attr = {.class_weights = ce_weights, .counts = true, .measures = g->measures};
+    struct op_attr attr = {.class_weights = terms->ce_weights, .gamma = terms->gamma,
+                           .alpha = terms->alpha, .beta = terms->beta,
+                           .counts = true, .measures = g->measures};
+    enum loss loss = terms->loss;
     struct tensor *in[2] = {logits, target};
     const struct op_kind *ce = logits && tensor_channels(logits) > 1 ? &softmax_ce_kind : &bce_kind;
 
     if (loss != LOSS_DICE && !graph_append(g, ce, &attr, in, NULL, e))
         return -1;
     attr.counts = loss == LOSS_DICE;
-    attr.class_weights = dice_weights;
+    attr.class_weights = terms->dice_weights;
     return loss == LOSS_CE || graph_append(g, &dice_kind, &attr, in, NULL, e) ? 0 : -1;
 }

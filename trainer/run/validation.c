@@ -156,10 +156,11 @@ static int write_weights(const struct training *t, const struct network_config *
 }
 
 /* Returns a bound for the loss of a network that has learnt nothing, summed over the parts of the
- * loss: cross-entropy is that of equal probabilities for all classes, Dice is 1, the maximum. */
+ * loss: cross-entropy, times the focal factor, is that of equal probabilities for all classes, Dice
+ * is 1, the maximum. */
 static double constant_loss(const struct network_config *c)
 {
-    double ce = log(c->classes > 1 ? c->classes : 2);
+    double n = c->classes > 1 ? c->classes : 2, ce = log(n) * pow(1 - 1 / n, c->focal_gamma);
 
     return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
 }

@@ -61,8 +61,9 @@ static inline float vector_log1p_unit(float m)
 
 /* Sets p[c] = exp(z[c] - largest) / *sum, where *sum is the sum of exp(z[c] - largest), and returns
  * the largest logit. z and p may be the same. One class is a sigmoid: the other class has logit
- * 0. */
-static inline float softmax(const float *z, size_t nclasses, float *p, float *sum)
+ * 0. Not inlined into VECTOR_CLONES: its bits are the same for all instruction sets. */
+static __attribute__((noinline)) float softmax(const float *z, size_t nclasses, float *p,
+                                               float *sum)
 {
     float largest = z[0];
 
@@ -80,12 +81,26 @@ static inline float softmax(const float *z, size_t nclasses, float *p, float *su
     return largest;
 }
 
+/* The focal loss (Lin et al., ICCV 2017) multiplies a pixel's cross entropy by q^gamma, where q is
+ * the probability of what is not true. */
+
+/* Returns q^gamma. *q becomes at least 1e-30, so that it may be a divisor. */
+static inline float focal_power(float *q, float gamma)
+{
+    *q = *q > 1e-30F ? *q : 1e-30F;
+    return powf(*q, gamma);
+}
+
 /* Binary cross entropy, computed so that it is stable for every logit z. With m = exp(-|z|):
  *
  *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m), or m / (1 + m) for z < 0
  *
  * Class weights multiply the loss and its gradient, sigmoid(z) - t, by w0 + (w1 - w0) t. Ignored
- * pixels have loss and gradient 0. */
+ * pixels have loss and gradient 0.
+ *
+ * Focal, with p = sigmoid(z) and q = p (1 - t) + (1 - p) t:
+ *
+ *     d q^gamma loss / d z = q^gamma ((p - t) + gamma loss p (1 - p) (1 - 2 t) / q) */
 
 #define BLOCK 64 /* losses that are added up as floats */
 
@@ -96,9 +111,10 @@ static int ref_bce_prepare(struct op *op, struct err *e)
 }
 
 /* Returns a block's loss and writes its gradient; scale: factor of the gradient; w0, w1: weights of
- * background and foreground. */
-VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, float scale,
-                                     float w0, float w1, float *dz)
+ * background and foreground. Inlined with gamma 0, it is a loop without branches. */
+static inline __attribute__((always_inline)) float
+add_block(const float *z, const float *t, size_t n, float scale, float w0, float w1, float gamma,
+          float *dz)
 {
     float loss = 0;
 
@@ -107,11 +123,27 @@ VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, f
         float logit = z[i], target = t[i], positive = logit > 0 ? logit : 0;
         float m = vector_exp_negative(-fabsf(logit)), s = 1 / (1 + m), ms = m * s;
         float w = w0 + (w1 - w0) * target, weight = target < 0 ? 0 : w;
+        float ce = positive - logit * target + vector_log1p_unit(m);
+        float p = logit >= 0 ? s : ms, slope = p - target;
 
-        loss += weight * (positive - logit * target + vector_log1p_unit(m));
-        dz[i] = weight * ((logit >= 0 ? s : ms) - target) * scale;
+        if (gamma > 0) {
+            float other = logit >= 0 ? ms : s, q = p + (other - p) * target;
+            float power = focal_power(&q, gamma);
+
+            slope = power * (slope + gamma * ce * (p * other * (1 - 2 * target) / q));
+            ce *= power;
+        }
+        loss += weight * ce;
+        dz[i] = weight * slope * scale;
     }
     return loss;
+}
+
+VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, float scale,
+                                     float w0, float w1, float gamma, float *dz)
+{
+    return gamma > 0 ? add_block(z, t, n, scale, w0, w1, gamma, dz)
+                     : add_block(z, t, n, scale, w0, w1, 0, dz);
 }
 
 static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
@@ -129,7 +161,7 @@ static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
         loss[i] = 0;
         for (size_t at = chunk_begin(n, i); at < end; at += BLOCK)
             loss[i] += (double)run_block(z + at, t + at, end - at < BLOCK ? end - at : BLOCK, scale,
-                                         w0, w1, dz + at);
+                                         w0, w1, (float)op->attr.gamma, dz + at);
     }
     for (size_t i = 0; i < CHUNKS; i++)
         sum += loss[i];
@@ -143,7 +175,8 @@ const struct kernel ref_bce = {.kind = &bce_kind, .prepare = ref_bce_prepare, .r
  *
  *     loss = w[t] (log sum exp(z - max) + max - z[t]),   dz[c] = w[t] (p[c] - [c = t])
  *
- * Ignored pixels have loss and gradient 0. */
+ * Ignored pixels have loss and gradient 0. Focal, with q = 1 - p[t], the gradient is multiplied by
+ * q^gamma (1 + gamma p[t] loss / q). */
 
 static int ref_softmax_ce_prepare(struct op *op, struct err *e)
 {
@@ -151,18 +184,34 @@ static int ref_softmax_ce_prepare(struct op *op, struct err *e)
     return 0;
 }
 
+/* Makes the cross entropy of a pixel the focal loss, and returns the factor of its gradient. */
+static float focus(float *ce, const float *p, size_t nclasses, size_t target, float gamma)
+{
+    float q = 0, power;
+
+    for (size_t c = 0; c < nclasses; c++)
+        q += c == target ? 0 : p[c];
+    *ce = q < 0.5F ? -log1pf(-q) : *ce; /* precise also for small q */
+    power = focal_power(&q, gamma);
+    float factor = power * (1 + gamma * p[target] * *ce / q);
+    *ce *= power;
+    return factor;
+}
+
 VECTOR_CLONES static double run_pixels(const float *z, const float *t, size_t npixels,
-                                       size_t nclasses, const float *weights, float scale,
-                                       float *dz)
+                                       size_t nclasses, const float *weights, float gamma,
+                                       float scale, float *dz)
 {
     double loss = 0;
 
     for (size_t i = 0; i < npixels; i++, z += nclasses, dz += nclasses) {
         size_t target = t[i] < 0 ? 0 : (size_t)t[i];
         float w = t[i] < 0 ? 0 : weights ? weights[target] : 1, logit = z[target], sum;
-        float largest = softmax(z, nclasses, dz, &sum);
+        float largest = softmax(z, nclasses, dz, &sum), ce = logf(sum) + (largest - logit);
+        float factor = gamma > 0 ? focus(&ce, dz, nclasses, target, gamma) : 1;
 
-        loss += (double)(w * (logf(sum) + (largest - logit)));
+        loss += (double)(w * ce);
+        w *= factor;
         for (size_t c = 0; c < nclasses; c++)
             dz[c] *= w * scale;
         dz[target] -= w * scale;
@@ -181,8 +230,8 @@ static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
         size_t begin = chunk_begin(npixels, i);
 
         loss[i] = run_pixels(z + begin * nclasses, t + begin, chunk_begin(npixels, i + 1) - begin,
-                             nclasses, op->attr.class_weights, (float)x->grad_scale,
-                             op->out[0]->data + begin * nclasses);
+                             nclasses, op->attr.class_weights, (float)op->attr.gamma,
+                             (float)x->grad_scale, op->out[0]->data + begin * nclasses);
     }
     for (size_t i = 0; i < CHUNKS; i++)
         sum += loss[i];
@@ -193,27 +242,32 @@ static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel ref_softmax_ce = {
     .kind = &softmax_ce_kind, .prepare = ref_softmax_ce_prepare, .run = ref_softmax_ce_run};
 
-/* The soft Dice loss, for each image. With sums over its pixels that are not ignored, C classes,
- * and class weights v (C w / sum w, or 1):
+/* The soft Tversky loss (Salehi et al., MLMI 2017), for each image; Dice if alpha = beta = 0.5.
+ * With sums over its pixels that are not ignored, C classes, and class weights v = C w / sum w, or
+ * 1:
  *
- *     I = sum p t,  S = sum p + sum t,  loss = 1 - 1/C sum v (2 I + 1) / (S + 1)
- *     d loss / d p = -v/C (2 t / (S + 1) - (2 I + 1) / (S + 1)^2),  dz[k] = p[k] (g[k] - sum g p)
+ *     I = sum p t,  S = sum a p + b t,  D = (2 I + 1) / (S + both I + 1),  loss = 1 - 1/C sum v D
+ *     d loss / d p = -v/C (2 t - (a + both t) D) / (S + both I + 1),  dz[k] = p[k] (g[k] - sum g p)
  *
- * t is 1 for the pixel's class and 0 for others, or the soft target. One logit has one class, the
- * foreground. */
+ * where a = 2 alpha, b = 2 beta, both = 2 - a - b. t is 1 for the pixel's class and 0 for others,
+ * or the soft target. One logit has one class, the foreground. */
 
 #define SMOOTH 1
 
 struct geometry {
     size_t nimages, npixels, nclasses; /* npixels: of one image */
+    float a, b; /* 1 for Dice, whose sums then have the bits of sum p + t */
+    double both;
 };
 
 static struct geometry ref_dice_geometry_of(const struct op *op)
 {
     const struct shape *s = &op->in[0]->shape;
 
+    float a = (float)(2 * op->attr.alpha), b = (float)(2 * op->attr.beta);
+
     return (struct geometry){(size_t)s->dim[DIM_N], (size_t)(s->dim[DIM_H] * s->dim[DIM_W]),
-                             (size_t)s->dim[DIM_C]};
+                             (size_t)s->dim[DIM_C], a, b, 2 - (double)a - (double)b};
 }
 
 /* Workspace: the weights v, and the sums I and S of each image, chunk and class. */
@@ -242,8 +296,11 @@ static inline float target_of(float t, size_t c, size_t nclasses)
 
 /* Writes the probabilities p, and sums[2 c] = I, sums[2 c + 1] = S of class c. */
 VECTOR_CLONES static void sum_pixels(const float *z, const float *t, size_t npixels,
-                                     size_t nclasses, float *p, double *sums)
+                                     const struct geometry *g, float *p, double *sums)
 {
+    size_t nclasses = g->nclasses;
+    float a = g->a, b = g->b;
+
     for (size_t c = 0; c < 2 * nclasses; c++)
         sums[c] = 0;
     for (size_t i = 0; i < npixels; i++, z += nclasses, p += nclasses) {
@@ -253,40 +310,46 @@ VECTOR_CLONES static void sum_pixels(const float *z, const float *t, size_t npix
         for (size_t c = 0; c < nclasses && t[i] >= 0; c++) {
             float target = target_of(t[i], c, nclasses);
             sums[2 * c] += (double)(p[c] * target);
-            sums[2 * c + 1] += (double)(p[c] + target);
+            sums[2 * c + 1] += (double)(a * p[c] + b * target);
         }
     }
 }
 
 /* Replaces p by dz; sums are of the whole image. */
-VECTOR_CLONES static void differentiate(const float *t, size_t npixels, size_t nclasses,
+VECTOR_CLONES static void differentiate(const float *t, size_t npixels, const struct geometry *g,
                                         const double *weights, const double *sums, double scale,
                                         float *p)
 {
+    size_t nclasses = g->nclasses;
+    double a = (double)g->a, both = g->both;
+
     for (size_t i = 0; i < npixels; i++, p += nclasses) {
         float mean = 0;
 
         for (int pass = 0; pass < 2; pass++)
             for (size_t c = 0; c < nclasses; c++) {
-                double s = 1 / (sums[2 * c + 1] + SMOOTH), d = (2 * sums[2 * c] + SMOOTH) * s;
+                double s = 1 / (sums[2 * c + 1] + both * sums[2 * c] + SMOOTH);
+                double d = (2 * sums[2 * c] + SMOOTH) * s;
                 double target = t[i] < 0 ? 0 : (double)target_of(t[i], c, nclasses);
-                float g = (float)(t[i] < 0 ? 0 : -scale * weights[c] * s * (2 * target - d));
+                double difference = 2 * target - (a + both * target) * d;
+                float slope = (float)(t[i] < 0 ? 0 : -scale * weights[c] * s * difference);
 
                 if (pass == 0)
-                    mean += g * p[c];
+                    mean += slope * p[c];
                 else
-                    p[c] *= nclasses == 1 ? g * (1 - p[c]) : g - mean;
+                    p[c] *= nclasses == 1 ? slope * (1 - p[c]) : slope - mean;
             }
     }
 }
 
-static double loss_of(const double *sums, const double *weights, size_t nclasses)
+static double loss_of(const double *sums, const double *weights, const struct geometry *g)
 {
     double dice = 0;
 
-    for (size_t c = 0; c < nclasses; c++)
-        dice += weights[c] * (2 * sums[2 * c] + SMOOTH) / (sums[2 * c + 1] + SMOOTH);
-    return 1 - dice / (double)nclasses;
+    for (size_t c = 0; c < g->nclasses; c++)
+        dice += weights[c] * (2 * sums[2 * c] + SMOOTH) /
+                (sums[2 * c + 1] + g->both * sums[2 * c] + SMOOTH);
+    return 1 - dice / (double)g->nclasses;
 }
 
 /* Adds the sums of an image's chunks to those of its first chunk. */
@@ -312,20 +375,20 @@ static int ref_dice_run(struct op *op, struct exec *x, struct err *e)
         size_t begin = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS);
         size_t end = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS + 1);
 
-        sum_pixels(z + begin * g.nclasses, t + begin, end - begin, g.nclasses,
-                   dz + begin * g.nclasses, sums + i * 2 * g.nclasses);
+        sum_pixels(z + begin * g.nclasses, t + begin, end - begin, &g, dz + begin * g.nclasses,
+                   sums + i * 2 * g.nclasses);
     }
     for (size_t n = 0; n < g.nimages; n++) {
         add_chunks(sums + n * stride, g.nclasses);
-        x->loss_sum += loss_of(sums + n * stride, weights, g.nclasses) * x->loss_per_image;
+        x->loss_sum += loss_of(sums + n * stride, weights, &g) * x->loss_per_image;
     }
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < g.nimages * CHUNKS; i++) {
         size_t begin = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS);
         size_t end = i / CHUNKS * g.npixels + chunk_begin(g.npixels, i % CHUNKS + 1);
 
-        differentiate(t + begin, end - begin, g.nclasses, weights, sums + i / CHUNKS * stride,
-                      scale, dz + begin * g.nclasses);
+        differentiate(t + begin, end - begin, &g, weights, sums + i / CHUNKS * stride, scale,
+                      dz + begin * g.nclasses);
     }
     return 0;
 }

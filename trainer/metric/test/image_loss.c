@@ -26,13 +26,17 @@ static void fill_images(int classes, bool ignored)
     }
 }
 
+static double gamma_of_all, tversky_of_all[2];
+
 static void compare_losses(enum loss loss, int classes, const float *weights, bool ignored,
                            const char *what)
 {
     struct network_config config = {
         .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1,
         .classes = classes, .height = SIDE, .width = SIDE, .threads = 1, .seed = 3, .loss = loss,
-        .class_weights = weights, .weighs_dice = true, .batch_norm = BATCH_NORM_NONE};
+        .class_weights = weights, .weighs_dice = true, .batch_norm = BATCH_NORM_NONE,
+        .focal_gamma = gamma_of_all, .tversky = {tversky_of_all[0], tversky_of_all[1]}};
+    const struct loss_terms terms = model_loss(&config);
     struct err e;
     struct network *n = network_create(&config, &e);
     struct image_loss l = {0}, one;
@@ -47,8 +51,7 @@ static void compare_losses(enum loss loss, int classes, const float *weights, bo
         if (network_infer(n, 1, &logits, &e))
             bail_out("%s", e.text);
         one = (struct image_loss){0};
-        image_loss_add(&one, classes, weights, model_dice_weights(&config), logits,
-                       targets + i * PIXELS, PIXELS);
+        image_loss_add(&one, classes, &terms, logits, targets + i * PIXELS, PIXELS);
         image_loss_sum(&l, &one);
     }
     memcpy(network_input(n, true, 2, &e), images, sizeof images);
@@ -65,15 +68,18 @@ static void compare_losses(enum loss loss, int classes, const float *weights, bo
     if (network_train(n, 2, step, &sum, NULL, NULL, &e))
         bail_out("%s", e.text);
     double got = image_loss_mean(&l, loss != LOSS_DICE, loss != LOSS_CE), want = sum / (2 * PIXELS);
-    ok(fabs(got - want) < 1e-5 * want, "%s: %.7g, training says %.7g", what, got, want);
+    ok(fabs(got - want) < 1e-5 * want, "%s, gamma %g, alpha %g: %.7g, training says %.7g", what,
+       terms.gamma, terms.alpha, got, want);
     network_destroy(n);
 }
 
-int main(void)
+static void compare_all(double gamma, double alpha, double beta)
 {
     static const float two[] = {0.5F, 3}, three[] = {1, 2, 0.25F};
-    const struct image_loss none = {0};
 
+    gamma_of_all = gamma;
+    tversky_of_all[0] = alpha;
+    tversky_of_all[1] = beta;
     compare_losses(LOSS_CE, 1, NULL, false, "binary cross entropy of soft masks");
     compare_losses(LOSS_CE, 1, two, true, "with weights and pixels that do not count");
     compare_losses(LOSS_DICE, 1, NULL, true, "Dice");
@@ -81,6 +87,14 @@ int main(void)
     compare_losses(LOSS_DICE, 3, three, true, "Dice of three classes with weights");
     compare_losses(LOSS_CE_DICE, 3, NULL, false, "cross entropy and Dice of three classes");
     compare_losses(LOSS_CE_DICE, 3, three, true, "with weights and pixels that do not count");
+}
+
+int main(void)
+{
+    const struct image_loss none = {0};
+
+    compare_all(0, 0, 0);
+    compare_all(2, 0.3, 0.7);
     ok(isnan(image_loss_mean(&none, true, true)), "no image, no loss");
     return done_testing();
 }

@@ -4,8 +4,9 @@
  *
  *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
- * none, local: the batch norm; LOSS: [weighted-]ce, dice or ce+dice. DIR/data.bin has all numbers
- * as raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
+ * none, local: the batch norm; LOSS: [weighted-]ce or focal (gamma 2), dice or tversky (0.3, 0.7),
+ * or two with a + between. DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND
+ * STEP NAME COUNT" for each piece in the same order. */
 #include "config.h"
 
 #include <math.h>
@@ -164,7 +165,7 @@ int main(int argc, char **argv)
 
     if (argc != 13) {
         fprintf(stderr, "usage: dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH "
-                        "none|local CLASSES [weighted-]ce|dice|ce+dice STEPS DIR\n");
+                        "none|local CLASSES [weighted-]LOSS STEPS DIR\n");
         return 2;
     }
     c.backend = argv[1];
@@ -181,8 +182,11 @@ int main(int argc, char **argv)
     c.weighs_dice = strncmp(argv[10], "weighted-", 9) == 0;
     c.class_weights = c.weighs_dice ? weights : NULL;
     loss = argv[10] + (c.weighs_dice ? 9 : 0);
-    c.loss = strcmp(loss, "dice") == 0 ? LOSS_DICE
-             : strcmp(loss, "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
+    c.focal_gamma = strstr(loss, "focal") ? 2 : 0;
+    if (strstr(loss, "tversky"))
+        c.tversky[0] = 0.3, c.tversky[1] = 0.7;
+    c.loss = strchr(loss, '+') ? LOSS_CE_DICE
+             : strcmp(loss, "dice") == 0 || strcmp(loss, "tversky") == 0 ? LOSS_DICE : LOSS_CE;
     n = network_create(&c, &e);
     if (!n)
         return report_error(&e);

@@ -94,11 +94,14 @@
     {&bce_kind, {0}, {NHWC(n, h, w, 1), NHWC(n, h, w, 1)}, {VALUES_NORMAL, VALUES_UNIT}, 0x1, 0, \
      0.02, false, 0}
 #define LOSS(kind, n, h, w, c, values, weights) \
-    {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, \
-     {VALUES_NORMAL, values}, 0x1, 0, 0.04, false, 0}
+    LOSS_SHAPED(kind, n, h, w, c, values, weights, 0, 0.5, 0.5)
+/* g: gamma; a, b: alpha and beta. */
+#define LOSS_SHAPED(kind, n, h, w, c, values, weights, g, a, b) \
+    {&kind, {.class_weights = weights, .gamma = g, .alpha = a, .beta = b}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, {VALUES_NORMAL, values}, 0x1, 0, 0.04, false, 0}
 /* Logits whose exponentials overflow unless the largest is taken off before. */
-#define LOSS_FAR(kind, n, h, w, c) \
-    {&kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, {VALUES_FAR, VALUES_CLASS}, 0, 0, 0, false, \
-     0}
+#define LOSS_FAR(kind, n, h, w, c, values, g) \
+    {&kind, {.gamma = g, .alpha = 0.5, .beta = 0.5}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, \
+     {VALUES_FAR, values}, 0, 0, 0, false, 0}
 
 #endif

@@ -31,7 +31,7 @@
 #define PROBES 8
 #define EXHAUSTIVE_PROBES 40
 
-static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1};
+static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1, 0.75F};
 
 static const struct test_case cases[] = {
     CONV(1, 5, 7, 1, 8, 3),
@@ -213,9 +213,9 @@ static const struct test_case cases[] = {
     LOSS(softmax_ce_kind, 1, 19, 33, 11, VALUES_CLASS, NULL),
     LOSS(softmax_ce_kind, 1, 5, 9, 6, VALUES_CLASS, NULL),
     LOSS(softmax_ce_kind, 1, 5, 9, 8, VALUES_CLASS, NULL),
-    LOSS_FAR(softmax_ce_kind, 2, 5, 9, 11),
+    LOSS_FAR(softmax_ce_kind, 2, 5, 9, 11, VALUES_CLASS, 0),
     LOSS(dice_kind, 2, 5, 9, 6, VALUES_CLASS, NULL),
-    LOSS_FAR(dice_kind, 2, 5, 9, 11),
+    LOSS_FAR(dice_kind, 2, 5, 9, 11, VALUES_CLASS, 0),
     LOSS(dice_kind, 1, 7, 11, 1, VALUES_UNIT, NULL),
     LOSS(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL),
     LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, NULL),
@@ -224,6 +224,16 @@ static const struct test_case cases[] = {
     LOSS(dice_kind, 2, 3, 11, 5, VALUES_CLASS, NULL),
     LOSS(dice_kind, 2, 17, 19, 7, VALUES_CLASS, NULL),
     LOSS(dice_kind, 40, 1, 2, 11, VALUES_CLASS, NULL),
+    LOSS_SHAPED(bce_kind, 1, 9, 71, 1, VALUES_HOLES, weights, 2, 0, 0),
+    LOSS_SHAPED(bce_kind, 2, 9, 8, 1, VALUES_UNIT, NULL, 0.5, 0, 0),
+    LOSS_FAR(bce_kind, 1, 9, 71, 1, VALUES_HOLES, 0.5),
+    LOSS_SHAPED(softmax_ce_kind, 2, 5, 9, 3, VALUES_CLASS, NULL, 0.5, 0, 0),
+    LOSS_SHAPED(softmax_ce_kind, 2, 5, 9, 8, VALUES_CLASS, weights, 3, 0, 0),
+    LOSS_FAR(softmax_ce_kind, 2, 5, 9, 11, VALUES_CLASS, 0.5),
+    LOSS_SHAPED(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL, 0, 0.3, 0.7),
+    LOSS_SHAPED(dice_kind, 2, 7, 11, 1, VALUES_UNIT, NULL, 0, 0, 2),
+    LOSS_SHAPED(dice_kind, 3, 5, 9, 4, VALUES_CLASS, weights, 0, 0.3, 0.7),
+    LOSS_SHAPED(dice_kind, 2, 7, 9, 7, VALUES_CLASS, NULL, 0, 1, 0.25),
 };
 #define NCASES (sizeof cases / sizeof *cases)
 
@@ -397,6 +407,9 @@ static const char *describe(const struct test_case *t)
         for (int k = 0; k < t->in[i].ndim; k++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", k ? "x" : " ",
                      (int)t->in[i].dim[k]);
+    if (t->kind->is_loss)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %g %g %g", t->attr.gamma,
+                 t->attr.alpha, t->attr.beta);
     return text;
 }
 
@@ -775,6 +788,49 @@ static int list_cases(void)
     return 0;
 }
 
+static void write_numbers(const struct tensor *t)
+{
+    fwrite(t->data, sizeof *t->data, tensor_count(t), stdout);
+}
+
+/* Writes what t/torch_losses.py compares with PyTorch: for each case of a loss whose gradients are
+ * checked a line "OP N H W C GAMMA ALPHA BETA LOSS WEIGHT ...", then logits, targets and gradients
+ * as raw floats. */
+static int write_losses(const struct backend *backend)
+{
+    struct err e;
+
+    if (!backend || open_backend(backend, &e)) {
+        fprintf(stderr, "opcheck: %s\n", backend ? e.text : "there is no such backend");
+        return ERR_SKIP;
+    }
+    for (size_t i = 0; i < NCASES; i++) {
+        const struct test_case *t = &cases[i];
+        const struct op_attr *a = &t->attr;
+        int n = t->in[0].dim[DIM_C] > 1 ? (int)t->in[0].dim[DIM_C] : 2;
+        struct rig r;
+
+        if (!t->kind->is_loss || t->step <= 0)
+            continue;
+        rig_create(&r, t, backend, opened, DTYPE_F32);
+        rig_run(&r, 1);
+        printf("%s", t->kind->name);
+        for (int k = 0; k < t->in[0].ndim; k++)
+            printf(" %d", (int)t->in[0].dim[k]);
+        printf(" %g %g %g %.17g", a->gamma, a->alpha, a->beta, r.loss);
+        for (int k = 0; a->class_weights && k < n; k++)
+            printf(" %g", (double)a->class_weights[k]);
+        printf("\n");
+        rig_fill(&r); /* the gradients may be where the logits were */
+        write_numbers(r.in[0]);
+        write_numbers(r.in[1]);
+        write_numbers(r.op->out[0]);
+        rig_destroy(&r);
+    }
+    close_backend(backend);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 static int measure_backends(int n, char **words)
 {
     double seconds = n > 2 ? atof(words[2]) : 0.3;
@@ -817,7 +873,10 @@ int main(int argc, char **argv)
         return list_cases();
     if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--check") == 0)
         return check_one_backend(argc - 2, argv + 2);
+    if (argc == 3 && strcmp(argv[1], "--losses") == 0)
+        return write_losses(backend_find(argv[2]));
     fprintf(stderr, "usage: opcheck.t [--list | --cases | --check BACKEND [OP [NUMBER]] | "
+                    "--losses BACKEND | "
                     "--perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
     return 2;
 }

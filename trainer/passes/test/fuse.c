@@ -19,6 +19,8 @@ struct compiled {
     struct arena arena;
 };
 
+static const struct loss_terms cross_entropy = {.loss = LOSS_CE};
+
 /* A small encoder and decoder: two blocks with a pooling between them; the result of the first is
  * also concatenated with that of the second. */
 static void build_encoder(struct graph *g, struct err *e)
@@ -35,7 +37,7 @@ static void build_encoder(struct graph *g, struct err *e)
     x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits ||
-        (g->training && (loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
+        (g->training && (loss_append(g, &cross_entropy, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -51,7 +53,7 @@ static void build_pools(struct graph *g, struct err *e)
     x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
     x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, false, e), e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, &cross_entropy, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -72,7 +74,7 @@ static void build_residual(struct graph *g, struct err *e)
     y = relu_append(g, conv2d_append(g, "three", x, 8, 3, 1, true, e), e);
     g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, 1, true, e);
     if (!g->logits ||
-        (g->training && (loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
+        (g->training && (loss_append(g, &cross_entropy, g->logits, g->target, e) ||
                          graph_backward(g, e))))
         bail_out("%s", e->text);
     g->logits->pinned = true;

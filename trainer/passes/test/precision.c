@@ -18,6 +18,7 @@
 
 static void build_small(struct graph *g, struct err *e)
 {
+    const struct loss_terms both = {.loss = LOSS_CE_DICE, .alpha = 0.5, .beta = 0.5};
     struct tensor *x;
 
     g->input = graph_input(g, "input", shape_nhwc(2, 8, 8, 3), e);
@@ -25,7 +26,7 @@ static void build_small(struct graph *g, struct err *e)
     x = relu_append(g, conv2d_append(g, "one", g->input, 8, 3, 1, true, e), e);
     x = add_append(g, x, x, e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE_DICE, NULL, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, &both, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
 }

@@ -72,7 +72,7 @@ struct ce_args {
     unsigned *counter;
     unsigned n, classes, images; /* n: pixels */
     bool counts, measures;
-    float weights[MAX_CLASSES];
+    float gamma, weights[MAX_CLASSES];
 };
 
 /* Adds up the blocks' losses and weights, in the last block. */
@@ -113,11 +113,19 @@ DEVICE float sigmoid(float z, float m)
     return (z >= 0 ? 1 : m) / (1 + m);
 }
 
+/* Returns q^gamma. *q becomes at least 1e-30, so that it may be a divisor. */
+DEVICE float focal_power(float *q, float gamma)
+{
+    *q = *q > 1e-30f ? *q : 1e-30f;
+    return powf(*q, gamma);
+}
+
 /* Adds losses to sums[0] and weights to sums[1]: `each` of them are first added up as floats. */
 DEVICE void bce_some(const struct ce_args *k, double *sums, unsigned *own, unsigned type,
                      unsigned each)
 {
     float scale = (float)k->scalars->grad_scale, w0 = k->weights[0], w1 = k->weights[1];
+    float gamma = k->gamma;
 
     for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
         float z[GPU_MOST_CHUNK], t[GPU_MOST_CHUNK], loss = 0, all = 0;
@@ -127,11 +135,19 @@ DEVICE void bce_some(const struct ce_args *k, double *sums, unsigned *own, unsig
         for (unsigned j = 0; j < each; j++) {
             float positive = z[j] > 0 ? z[j] : 0, m = expf(-fabsf(z[j]));
             float weight = t[j] < 0 ? 0 : w0 + (w1 - w0) * t[j];
+            float ce = positive - z[j] * t[j] + log1pf(m), p = sigmoid(z[j], m), slope = p - t[j];
 
-            loss += weight * (positive - z[j] * t[j] + log1pf(m));
+            if (gamma > 0) {
+                float other = sigmoid(-z[j], m), q = p + (other - p) * t[j];
+                float power = focal_power(&q, gamma);
+
+                slope = power * (slope + gamma * ce * (p * other * (1 - 2 * t[j]) / q));
+                ce *= power;
+            }
+            loss += weight * ce;
             all += weight;
             count_binary(own, z[j], t[j]);
-            z[j] = weight * (sigmoid(z[j], m) - t[j]) * scale;
+            z[j] = weight * slope * scale;
         }
         sums[0] += (double)loss;
         sums[1] += (double)all;
@@ -183,6 +199,23 @@ DEVICE struct softmax softmax(const float *z, unsigned classes, unsigned type, u
     return s;
 }
 
+/* Makes the cross entropy of a pixel the focal loss, and returns the factor of its gradient. */
+DEVICE float focus(float *ce, const float *z, const struct softmax *s, const struct ce_args *k,
+                   unsigned target, unsigned type, unsigned each)
+{
+    float v[GPU_MOST_CHUNK], q = 0, p = expf(z[target] - s->largest) / s->sum;
+
+    for (unsigned c = 0; c < k->classes; c += each) {
+        gpu_load_some(z, c, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            q += c + j == target ? 0 : expf(v[j] - s->largest) / s->sum;
+    }
+    *ce = q < 0.5f ? -log1pf(-q) : *ce; /* precise also for small q */
+    float power = focal_power(&q, k->gamma), factor = power * (1 + k->gamma * p * *ce / q);
+    *ce *= power;
+    return factor;
+}
+
 /* Adds to sums as bce_some does. */
 DEVICE void softmax_ce_some(const struct ce_args *k, double *sums, unsigned *counts, unsigned type,
                             unsigned each)
@@ -197,8 +230,11 @@ DEVICE void softmax_ce_some(const struct ce_args *k, double *sums, unsigned *cou
 
         if (k->counts)
             count_classes(counts, s.first, t, k->classes);
-        sums[0] += (double)(weight * (s.largest + logf(s.sum) - z[target]));
+        float ce = s.largest + logf(s.sum) - z[target];
+        float factor = k->gamma > 0 ? focus(&ce, z, &s, k, target, type, each) : 1;
+        sums[0] += (double)(weight * ce);
         sums[1] += (double)weight;
+        weight *= factor;
         for (unsigned c = 0; k->dz && c < k->classes; c += each) {
             float v[GPU_MOST_CHUNK];
 
@@ -232,11 +268,13 @@ struct dice_args {
     struct cuda_scalars *scalars;
     float *dz;    /* first the probabilities */
     float *slope; /* [images][classes][2]: d loss / d p is slope[0] t + slope[1] */
-    double *sums; /* [images][nparts][columns][2]: intersection, and predicted plus true */
+    double *sums; /* [images][nparts][columns][2]: intersection; a predicted + b true */
     unsigned *counter;
     unsigned images, npixels, classes, nparts; /* npixels, nparts: of one image */
     unsigned pixels, columns, nrows;           /* pixels, columns: of a row; nrows: of an image */
     bool counts, measures;
+    float a, b; /* 2 alpha, 2 beta */
+    double both; /* 2 - a - b */
     double weights[MAX_CLASSES]; /* C w / sum w, or 1 */
 };
 
@@ -307,7 +345,7 @@ DEVICE void dice_column(const struct dice_args *k, double *both, double *total, 
             dice_targets(k, base + i, c, type, each, t);
             for (unsigned j = 0; j < each; j++) {
                 a[j] += t[j] < 0 ? 0 : p[j] * t[j];
-                b[j] += t[j] < 0 ? 0 : p[j] + t[j];
+                b[j] += t[j] < 0 ? 0 : k->a * p[j] + k->b * t[j];
             }
         }
         for (unsigned j = 0; j < each; j++) {
@@ -359,10 +397,10 @@ KERNEL_BLOCK(dice_sums, dice_args)
             a += p[j];
             b += p[j + 1];
         }
-        double s = 1 / (b + 1), d = (2 * a + 1) * s;
+        double s = 1 / (b + k.both * a + 1), d = (2 * a + 1) * s;
         dice += w * d;
-        k.slope[2 * i] = (float)(-2 * scale * w * s);
-        k.slope[2 * i + 1] = (float)(scale * w * s * d);
+        k.slope[2 * i] = (float)((k.both * d - 2) * scale * w * s);
+        k.slope[2 * i + 1] = (float)(scale * w * s * d * (double)k.a);
     }
     dice = k.images - gpu_block_sum(dice, both) / k.classes;
     if (threadIdx.x)
@@ -431,7 +469,7 @@ static struct ce_args ce_of(const struct op *op, const struct exec *x)
                         x->device->counter,
                         (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
                         (unsigned)op->in[0]->shape.dim[DIM_N], op->attr.counts, op->attr.measures,
-                        {0}};
+                        (float)op->attr.gamma, {0}};
     unsigned n = k.classes == 1 ? 2 : k.classes;
 
     for (unsigned c = 0; c < n; c++)
@@ -485,9 +523,11 @@ static struct dice_args dice_of(const struct op *op, const struct exec *x)
                           (unsigned)z->shape.dim[DIM_N],
                           (unsigned)(z->shape.dim[DIM_H] * z->shape.dim[DIM_W]),
                           (unsigned)tensor_channels(z), dice_parts(op), 1, 0, 0,
-                          op->attr.counts, op->attr.measures, {0}};
+                          op->attr.counts, op->attr.measures, (float)(2 * op->attr.alpha),
+                          (float)(2 * op->attr.beta), 0, {0}};
     double sum = 0;
 
+    k.both = 2 - (double)k.a - (double)k.b;
     k.pixels = k.classes == 1 ? GPU_EACH(k.npixels, DTYPE_F32) : 1;
     k.columns = k.classes * k.pixels;
     k.nrows = k.npixels / k.pixels;

@@ -730,8 +730,8 @@ static void check_counts(struct network_config config, const char *what)
     if (network_infer(t.network, 1, &logits, &e))
         bail_out("%s", e.text);
     score_add(want, classes, logits, target, pixels);
-    image_loss_add(&loss, classes, config.class_weights, model_dice_weights(&config), logits,
-                   target, pixels);
+    const struct loss_terms terms = model_loss(&config);
+    image_loss_add(&loss, classes, &terms, logits, target, pixels);
     for (int i = 0; i < 3; i++) { /* the last one is recorded */
         fill_holed(&t, false);
         struct device_counts counts = {scores.there, losses.there};
@@ -790,6 +790,12 @@ static void check_all_counts(void)
     check_counts(config, "seven classes");
     config.loss = LOSS_CE_DICE;
     check_counts(config, "seven classes, both");
+    config.focal_gamma = 2;
+    config.tversky[0] = 0.3;
+    config.tversky[1] = 0.7;
+    check_counts(config, "seven classes, focal and Tversky");
+    config.classes = 1;
+    check_counts(config, "one class, focal and Tversky");
 }
 
 /* A replica without others, which queues its own work behind the gradients. */
