@@ -93,6 +93,8 @@ done <<'EOF'
 -s train.nesterov=true -s train.optimizer=sgd -s train.momentum=0|train.momentum above 0, and .*
 -s train.momentum_correction=false|train.optimizer sgd, and .*
 -s train.class_weights=1,2 -s train.loss=dice|train.loss ce or ce\+dice, or data.classes above 1.*
+-s train.focal_gamma=2 -s train.loss=dice|train.loss ce or ce\+dice, and train.loss is dice
+-s train.tversky=0.3,0.7|train.loss dice or ce\+dice, and train.loss is ce
 -s train.lr_scaling=sqrt|train.batch_per_gpu above 0, and train.batch_per_gpu is 0
 -s train.global_batch=8 -s train.batch_per_gpu=2|train.batch_per_gpu 0, and .*
 -s train.warmup=epoch|train.warmup_epochs above 0, and .*
@@ -111,10 +113,18 @@ for words in "train.momentum=0.9" "train.lr_scaling=none" \
     "train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1,2" "train.warmup_epochs=3" \
     "train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none -g 1" \
     "train.class_weights=1,2 -s train.loss=dice -s data.classes=2" \
+    "train.focal_gamma=2" "train.tversky=0.3,0.7 -s train.loss=ce+dice" \
     "train.lr_plateau=2:0.5 -s train.lr_schedule=constant"; do
     # shellcheck disable=SC2086 # a list of words
     exits 0 "not refused: $words" unetctl plan -C new -s $words
 done
+ok "a study with a focal and a Tversky loss" unetctl init lossy --data data --site local \
+    --set data.height=32 --set data.width=32 --set train.loss=ce+dice --set train.focal_gamma=1.5 \
+    --set train.tversky=0.3,0.7
+sed -i 's/tversky: 0.3,0.7/tversky: [0.3, 0.7]/' lossy/study.yaml
+ok "its runs" unetctl generate -C lossy
+like <(tr -d '\n' <lossy/runs/unet-g01-s1/run.json) '"focal_gamma": 1.5, +"tversky": "0.3,0.7"' \
+    "run.json has both"
 exits 3 "the environment is refused, too" env UNETCTL_TRAIN_NESTEROV=true unetctl plan -C new
 # shellcheck disable=SC2016 # the name with its $
 like "$ERR" '\$UNETCTL_TRAIN_NESTEROV: train.nesterov true has no effect' "with its name"

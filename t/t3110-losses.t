@@ -40,6 +40,40 @@ exits 3 \
 exits 2 "an unknown loss is refused" "${train[@]}" --set train.loss=hinge --out bad
 like "$ERR" 'known: ce, dice, ce\+dice' "the error lists the losses"
 
+# --- focal and Tversky ---
+for more in "ce focal_gamma=2" "dice tversky=0.3,0.7" "ce+dice focal_gamma=2 tversky=0.3,0.7"; do
+    read -r loss words <<<"$more"
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    ok "$more" "${train[@]}" --epochs 10 --lr 0.01 --set train.loss=$loss \
+        $(printf -- '--set train.%s ' $words) --set train.eval_epochs=10 --out "more-$loss"
+    ok "$more finds the marks ($(field "more-$loss/DONE" iou))" beats "more-$loss" 0.4
+done
+like more-ce+dice/record.jsonl '"focal_gamma":2,"tversky":"0.3,0.7"' "the record has both"
+ok "more weight on false negatives" "${train[@]}" --epochs 10 \
+    --lr 0.01 --set train.loss=dice --set train.tversky=0.1,0.9 --out recall
+ok "finds more of the foreground" \
+    awk "BEGIN { exit !($(field recall/DONE recall) > $(field dice/DONE recall)) }"
+ok "0.5,0.5" "${train[@]}" --epochs 10 --lr 0.01 --set train.loss=dice \
+    --set train.tversky=0.5,0.5 --out half
+is "$(field half/DONE weights_sha256)" "$(field dice/DONE weights_sha256)" "is Dice"
+while IFS='|' read -r status words error; do
+    # shellcheck disable=SC2086 # a list of words
+    exits "$status" "refused: $words" "${train[@]}" --out bad $words
+    is "$(wc -l <"$ERR")" 1 "in one line"
+    like "$ERR" "$error" "which says why"
+    ok "nothing is written" test ! -e bad
+done <<'EOF'
+2|--set train.focal_gamma=-1|focal_gamma: '-1' must be from 0 to 100
+3|--set train.loss=dice --set train.focal_gamma=2|focal_gamma 2 has no effect: it needs train.loss
+3|--set train.tversky=0.3,0.7|tversky 0.3,0.7 has no effect: it needs train.loss
+3|--set train.loss=dice --set train.tversky=0,0|tversky: '0,0' leaves nothing to learn
+3|--set train.loss=dice --set train.tversky=-0.3,0.7|tversky: '-0.3,0.7' is not a list of numbers
+3|--set train.loss=dice --set train.tversky=0.3|tversky: '0.3' is 1 number, not the weights of
+3|--set train.loss=dice --set train.tversky=0.3,0.3,0.4|tversky: '0.3,0.3,0.4' is 3 numbers, not
+3|--set train.loss=dice --set train.tversky=a,b|tversky: 'a,b' is not a list of numbers
+3|--set train.loss=dice --set train.tversky=0.5,11|tversky: '0.5,11' is not a list of numbers from 0 to 10
+EOF
+
 exits 3 "Dice of one class has no class weights" "${train[@]}" --set train.loss=dice \
     --set train.class_weights=1,2 --out bad
 like "$ERR" 'class_weights 1,2 has no effect: it needs train.loss ce' "the error says why"

@@ -237,4 +237,8 @@ int settings_check_comm(const struct settings *c, int gpus, int tasks, struct er
 int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                            struct err *e);
 
+/* Sets dst to alpha and beta of train.tversky, both 0 without it. Returns 0, or -1 with
+ * ERR_CONFIG. */
+int settings_check_tversky(const struct settings *c, double dst[2], struct err *e);
+
 #endif

@@ -194,32 +194,58 @@ int need_check(const struct setting *table, const struct setting *s, const void 
 
 /* ---- rules between settings ---- */
 
-int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
-                           struct err *e)
+/* Reads numbers from 0 to max, with commas; the first `most` of them go to dst. Returns how many
+ * there are, 0 if the text is empty, or -1 with ERR_CONFIG, also if all are 0. */
+static int parse_weights(const char *path, const char *text, double max, int most, double *dst,
+                         struct err *e)
 {
-    int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
-    const char *text = c->train.class_weights;
+    const char *at = text;
     bool positive = false;
+    int n = 0;
     char *end;
 
     if (!text || !*text)
         return 0;
-    for (;; text = end + 1) {
-        double v = strtod(text, &end);
-        if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
-            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is not a list of numbers, "
-                           "0 or more, such as 1,2.5", c->train.class_weights);
-        if (n < SETTINGS_CLASSES_MAX)
-            dst[n] = (float)v;
+    for (;; at = end + 1) {
+        double v = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(v >= 0 && v <= max))
+            return err_set(e, ERR_CONFIG, "%s: '%s' is not a list of numbers from 0 to %g, such as "
+                           "1,2.5", path, text, max);
+        if (n < most)
+            dst[n] = v;
         n++;
         positive |= v > 0;
         if (!*end)
             break;
     }
-    if (!positive)
-        return err_set(e, ERR_CONFIG, "train.class_weights: '%s' leaves nothing to learn; at least "
-                       "one must be above 0", c->train.class_weights);
-    return n == want
+    return positive ? n
+                    : err_set(e, ERR_CONFIG, "%s: '%s' leaves nothing to learn; at least one must "
+                              "be above 0", path, text);
+}
+
+int settings_check_tversky(const struct settings *c, double dst[2], struct err *e)
+{
+    int n = parse_weights("train.tversky", c->train.tversky, 10, 2, dst, e);
+
+    if (n == 0)
+        dst[0] = dst[1] = 0;
+    if (n <= 0 || n == 2)
+        return n < 0 ? -1 : 0;
+    return err_set(e, ERR_CONFIG, "train.tversky: '%s' is %d number%s, not the weights of false "
+                   "positives and false negatives, such as 0.3,0.7", c->train.tversky, n, plural(n));
+}
+
+int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
+                           struct err *e)
+{
+    double weights[SETTINGS_CLASSES_MAX];
+    int want = c->data.classes == 1 ? 2 : c->data.classes;
+    int n = parse_weights("train.class_weights", c->train.class_weights, 1e6,
+                          SETTINGS_CLASSES_MAX, weights, e);
+
+    for (int i = 0; i < n && i < SETTINGS_CLASSES_MAX; i++)
+        dst[i] = (float)weights[i];
+    return n <= 0 || n == want
                ? n
                : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s", n, want,
                          want == 2 && c->data.classes == 1 ? " (background, foreground)" : "");
@@ -250,6 +276,7 @@ static const char *check_data(const struct settings *c, struct err *e)
 const char *settings_check(const struct settings *c, struct err *e)
 {
     float weights[SETTINGS_CLASSES_MAX];
+    double tversky[2];
     struct goal goal;
 
     if (!c->train.global_batch && !c->train.batch_per_gpu)
@@ -259,6 +286,8 @@ const char *settings_check(const struct settings *c, struct err *e)
         return refuse(e, "train.lr_steps", "it excludes train.lr_plateau; set one of them");
     if (settings_check_weights(c, weights, e) < 0)
         return "train.class_weights";
+    if (settings_check_tversky(c, tversky, e))
+        return "train.tversky";
     if (goal_text_parse(&goal, c->train.until, c->train.patience, e))
         return "train.until";
     if (goal_text_parse_plateau(&goal, c->train.lr_plateau, e))

@@ -133,10 +133,12 @@ static int describe_network(struct session *s, struct err *e)
     int nweights = settings_check_weights(c, s->class_weights, e);
     static const enum batch_norm_mode modes[] = {BATCH_NORM_LOCAL, BATCH_NORM_SYNC,
                                                  BATCH_NORM_NONE};
+    double tversky[2];
     enum dtype dtype;
     bool tf32;
 
-    if (nweights < 0 || precision_parse(c->train.dtype, &dtype, &tf32, e) ||
+    if (nweights < 0 || settings_check_tversky(c, tversky, e) ||
+        precision_parse(c->train.dtype, &dtype, &tf32, e) ||
         goal_text_parse(&s->goal, c->train.until, c->train.patience, e) ||
         goal_text_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
@@ -160,6 +162,8 @@ static int describe_network(struct session *s, struct err *e)
                                 .class_weights = nweights ? s->class_weights : NULL,
                                 .weighs_dice = strcmp(c->train.dice_weights, "classes") == 0,
                                 .loss = (enum loss)word_index(s, "train.loss"),
+                                .focal_gamma = c->train.focal_gamma,
+                                .tversky = {tversky[0], tversky[1]},
                                 .batch_norm = modes[word_index(s, "model.batch_norm")]};
     return 0;
 }
