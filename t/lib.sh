@@ -169,8 +169,7 @@ samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
 shared() { # PATH: fails when the shared data is absent
     [ -e "$UNETCTL_SHARED/$1" ]
 }
-# A word of the test that is no command fails the file: a comparison with what it should have printed
-# holds by chance.
+# A file that calls a command which does not exist fails: what compares its output holds by chance.
 command_not_found_handle() {
     echo "$1" | tee -a "$TMP/.unknown" | sed 's/$/: command not found/' >&2
     return 127
