@@ -3,6 +3,7 @@
 #include "config.h"
 #include "trainer/core/graph.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,15 +108,37 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
     return t;
 }
 
+bool graph_next_pattern(const char **frozen, char dst[TENSOR_NAME_SIZE])
+{
+    size_t n = *frozen ? strcspn(*frozen, ",") : 0;
+
+    if (!*frozen || !**frozen)
+        return false;
+    snprintf(dst, TENSOR_NAME_SIZE, "%.*s", (int)n, *frozen);
+    *frozen += n + ((*frozen)[n] == ',');
+    return true;
+}
+
+static bool is_frozen(const char *patterns, const char *name)
+{
+    char pattern[TENSOR_NAME_SIZE];
+    bool found = false;
+
+    while (!found && graph_next_pattern(&patterns, pattern))
+        found = fnmatch(pattern, name, 0) == 0;
+    return found;
+}
+
 struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
                            enum weights_role role, struct shape shape, double low, double high,
                            struct err *e)
 {
-    bool trainable = role == WEIGHTS_PARAM;
     char name[TENSOR_NAME_SIZE];
     struct tensor *t;
 
     snprintf(name, sizeof name, "%s.%s", layer, what);
+    bool frozen = role == WEIGHTS_PARAM && is_frozen(g->frozen, name);
+    bool trainable = role == WEIGHTS_PARAM && !frozen;
     if (extend_array((void **)&g->params, g->nparams, sizeof *g->params, e) < 0)
         return NULL;
     t = create_tensor(g, name, "", trainable ? TENSOR_VALUE : TENSOR_STATE, shape, e);
@@ -127,8 +150,9 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
         if (!t->grad)
             return NULL;
     }
-    g->params[g->nparams++] = (struct graph_param){.tensor = t, .role = role, .low = low,
-                                                   .high = high};
+    g->params[g->nparams++] = (struct graph_param){
+        .tensor = t, .role = trainable ? WEIGHTS_PARAM : WEIGHTS_STATE, .frozen = frozen,
+        .low = low, .high = high};
     return t;
 }
 

@@ -45,7 +45,10 @@ struct weights_entry {
     int64_t shape[4]; /* conv OIHW, transposed conv IOHW as PyTorch has them, vectors [C] */
     size_t offset;    /* in elements, into value/grad (PARAM) or state (STATE) */
     size_t count;
-    double l2;     /* the loss has a penalty of l2 |w|^2 */
+    double l2;     /* the loss has a penalty of l2 |w|^2; 0 for frozen ones */
+    bool frozen;   /* a parameter that is not trained, and therefore has the role of state */
+    /* The layer's names in PyTorch's weights, separated by spaces, without the last part; or "". */
+    char torch[64];
 };
 
 struct weights {
@@ -86,8 +89,9 @@ void weights_place_grad(struct weights *w, float *grad);
 void weights_penalize(struct weights *w);
 bool weights_have_penalty(const struct weights *w);
 
-/* Returns the number of trainable parameters, without padding. */
+/* Return the number of trainable parameters, and that of frozen ones, without padding. */
 size_t weights_trainable(const struct weights *w);
+size_t weights_frozen(const struct weights *w);
 
 const struct weights_entry *weights_find(const struct weights *w, const char *name);
 
@@ -102,13 +106,18 @@ const struct weights_entry *weights_find(const struct weights *w, const char *na
 struct graph_param {
     struct tensor *tensor;
     enum weights_role role;
+    bool frozen;      /* as in struct weights_entry */
     double l2;        /* the loss has a penalty of l2 |w|^2 */
+    char torch[TENSOR_NAME_SIZE]; /* as in struct weights_entry */
     double low, high; /* initial values are uniform in low..high, or constant if both are equal */
 };
 
 struct graph {
     bool training;
     bool measures; /* inference with losses at the end that only measure (op_attr.measures) */
+    /* Patterns of names, as of files (fnmatch), separated by commas: parameters that are not
+     * trained. NULL: none. */
+    const char *frozen;
     struct op **ops;
     size_t nops, nforward; /* ops[0..nforward) are forward, the rest backward */
     struct tensor **tensors;
@@ -131,8 +140,13 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
 /* Adds an activation of floats, to be passed as `out` to an op. */
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e);
 
+/* Copies the first pattern of *frozen, which may be NULL, to dst and moves *frozen behind it;
+ * returns false after the last one. */
+bool graph_next_pattern(const char **frozen, char dst[TENSOR_NAME_SIZE]);
+
 /* Adds a parameter, or state that training updates (role), named LAYER.WHAT in checkpoints. Only
- * one op may use it. low, high: as in struct graph_param. */
+ * one op may use it. low, high: as in struct graph_param. A parameter that a pattern of g->frozen
+ * matches becomes state, which has no gradient. */
 struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
                            enum weights_role role, struct shape shape, double low, double high,
                            struct err *e);

@@ -140,6 +140,16 @@ size_t weights_trainable(const struct weights *w)
     return count;
 }
 
+size_t weights_frozen(const struct weights *w)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].frozen)
+            count += w->entries[i].count;
+    return count;
+}
+
 const struct weights_entry *weights_find(const struct weights *w, const char *name)
 {
     for (size_t i = 0; i < w->nentries; i++)

@@ -379,6 +379,8 @@ static int set_argument(struct builder *b, const char *key, const struct documen
 {
     if (strcmp(key, "name") == 0)
         return expand_node(b, node, scope, a->name);
+    if (strcmp(key, "torch") == 0)
+        return expand_node(b, node, scope, a->torch);
     if (strcmp(key, "rate") == 0)
         return get_real(b, node, &a->rate);
     if (strcmp(key, "l2") == 0)
@@ -400,10 +402,10 @@ static int set_arguments(struct builder *b, const struct layer_kind *k,
                          const struct document_node *key, const struct document_node *value,
                          const struct scope *scope, struct layer_args *a)
 {
-    const char *known[8] = {"name"};
+    const char *known[2 + sizeof k->args / sizeof *k->args] = {"name", "torch"};
 
     for (int i = 0; k->args[i]; i++)
-        known[i + 1] = k->args[i];
+        known[i + 2] = k->args[i];
     if (!value || (value->kind == DOCUMENT_TEXT && !*value->text))
         return k->nneeded ? document_refuse(key, b->e, "%s: %s is missing: `- %s: VALUE`", k->name,
                                             k->args[0], k->name)
@@ -442,6 +444,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k,
     struct layer_args a = {.kernel = k->kernel, .stride = 1, .bias = 1, .glorot = b->d->glorot};
     struct err why = {0};
     char label[2 * TENSOR_NAME_SIZE];
+    size_t nparams = b->g->nparams;
 
     if (set_arguments(b, k, key, value, scope, &a))
         return -1;
@@ -453,6 +456,8 @@ static int append_layer(struct builder *b, const struct layer_kind *k,
         char shape[64];
         b->x = y;
         b->g->layers = hash_layer(b->g->layers, k, &a);
+        for (; nparams < b->g->nparams; nparams++)
+            memcpy(b->g->params[nparams].torch, a.torch, sizeof a.torch);
         return (double)d[DIM_H] * (double)d[DIM_W] * (double)d[DIM_C] <= MAX_NUMBERS
                    ? 0
                    : document_refuse(key, b->e, "%s: a result of %s is too large", k->name,

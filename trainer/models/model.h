@@ -38,6 +38,7 @@ struct network_config {
     int threads;         /* at least 1 */
     int device;          /* index of the backend's device, if it has any */
     uint64_t seed;       /* determines the initial weights */
+    const char *freeze;  /* as graph.frozen; outlives the network */
 };
 
 /* Returns the loss, with the weights of config. */
@@ -93,6 +94,7 @@ int model_build(const struct model *model, struct graph *g, const struct network
 /* The arguments of a layer in the description, or their defaults. */
 struct layer_args {
     char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
+    char torch[TENSOR_NAME_SIZE]; /* the same in weights of PyTorch, several with spaces, or "" */
     int64_t channels, kernel, stride, bias;
     double rate, l2;
     bool glorot; /* initial values as in Keras, otherwise as in PyTorch */

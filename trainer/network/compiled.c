@@ -39,7 +39,11 @@ static int add_entries(struct weights *w, const struct graph *g, struct err *e)
 
         if (weights_add(w, t->name, g->params[i].role, t->shape.ndim, t->shape.dim, e) < 0)
             return -1;
-        w->entries[w->nentries - 1].l2 = g->params[i].l2;
+        struct weights_entry *entry = &w->entries[w->nentries - 1];
+
+        entry->frozen = g->params[i].frozen;
+        entry->l2 = entry->frozen ? 0 : g->params[i].l2;
+        snprintf(entry->torch, sizeof entry->torch, "%s", g->params[i].torch);
     }
     return weights_alloc(w, e);
 }
@@ -75,6 +79,7 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
     if (!g)
         return NULL;
     g->measures = mode == COMPILED_MEASURE;
+    g->frozen = s->config->freeze;
     if (model_build(s->model, g, s->config, batch, e) < 0 ||
         (g->training && graph_backward(g, e) < 0)) {
         graph_destroy(g);

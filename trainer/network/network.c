@@ -6,10 +6,12 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/cli.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/backends/backends.h"
@@ -125,6 +127,34 @@ static void set_threads(const struct network *n)
 #endif
 }
 
+/* Refuses patterns that match no parameter, or leave none to train. */
+static int check_frozen(const struct network *n, struct err *e)
+{
+    const struct weights *w = n->weights;
+    const char *rest = n->config.freeze, **names = NULL;
+    char pattern[TENSOR_NAME_SIZE], near[CLI_SUGGESTION];
+    size_t count = 0, i = 0;
+
+    if (!rest || !*rest)
+        return 0;
+    if (w->nparams == 0)
+        return err_set(e, ERR_CONFIG, "model.freeze: '%s' leaves nothing to train", rest);
+    if (!(names = mem_zero(w->nentries + 1, sizeof *names, e)))
+        return -1;
+    for (size_t k = w->nentries; k-- > 0;)
+        if (w->entries[k].frozen || w->entries[k].role == WEIGHTS_PARAM)
+            names[count++] = w->entries[k].name;
+    while (i < count && graph_next_pattern(&rest, pattern))
+        for (i = 0; i < count && fnmatch(pattern, names[i], 0) != 0;)
+            i++;
+    if (i == count)
+        err_set(e, ERR_CONFIG, "model.freeze: no parameter has a name like '%s'%s; they are %s ... %s "
+                "(unet-train model NAME shows the layers)", pattern,
+                cli_suggest(pattern, names, near), names[0], names[count - 1]);
+    free(names);
+    return i < count ? 0 : -1;
+}
+
 static int create_weights(struct network *n, struct err *e)
 {
     struct graph *g = compiled_build(&n->graphs, COMPILED_TRAIN, 1, e);
@@ -134,7 +164,8 @@ static int create_weights(struct network *n, struct err *e)
     if (g)
         n->weights = first_weights_create(g, n->config.seed, n->runner.ops, n->runner.device, e);
     if (n->weights) {
-        rc = weights_push(n->weights, e) || graph_place(g, n->weights, e) ? -1 : 0;
+        rc = check_frozen(n, e) || weights_push(n->weights, e) || graph_place(g, n->weights, e)
+                 ? -1 : 0;
         n->plan_hash = graph_hash(g);
     }
     graph_destroy(g);

@@ -69,6 +69,20 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
     return infer_grad_weights(attr, (struct tensor *[]){in[0], in[2]}, out + 1, e);
 }
 
+/* Appends the gradients of weights and bias (b may be NULL), by an op of this kind, unless they are
+ * frozen. dy: the gradient of the layer's result. */
+static int append_grad_weights(struct graph *g, const struct op_kind *kind,
+                               const struct op_attr *attr, struct tensor *dy, struct tensor *x,
+                               const struct tensor *w, const struct tensor *b, struct err *e)
+{
+    struct tensor *db = b ? b->grad : NULL;
+
+    if (w->grad)
+        return graph_append(g, kind, attr, (struct tensor *[]){dy, x},
+                            (struct tensor *[]){w->grad, db}, e) ? 0 : -1;
+    return !db || graph_append(g, &bias_grad_kind, NULL, &dy, &db, e) ? 0 : -1;
+}
+
 /* Appends the gradient of the weights first, so that replicas exchange it while that of the input
  * is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
@@ -76,8 +90,7 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
     struct op_attr attr = op->attr;
 
-    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, b ? b->grad : NULL}, e))
+    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, dy, x, w, b, e))
         return -1;
     if (!x->needs_grad)
         return 0;
@@ -94,8 +107,7 @@ static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
     struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
     struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride};
 
-    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
-                      (struct tensor *[]){w->grad, NULL}, e))
+    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, x, dy, w, NULL, e))
         return -1;
     if (!x->needs_grad)
         return 0;
@@ -212,8 +224,7 @@ static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct er
 {
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
 
-    if (!graph_append(g, &conv_transpose2d_grad_weights_kind, NULL, (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, b->grad}, e))
+    if (append_grad_weights(g, &conv_transpose2d_grad_weights_kind, NULL, dy, x, w, b, e))
         return -1;
     if (!x->needs_grad)
         return 0;

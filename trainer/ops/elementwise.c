@@ -77,11 +77,12 @@ struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, s
 
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
 {
-    struct tensor *sum = t->grad && grad ? add_append(g, t->grad, grad, e) : grad;
+    bool adds = t->needs_grad && t->grad && grad;
+    struct tensor *sum = adds ? add_append(g, t->grad, grad, e) : grad;
 
     if (!sum)
         return -1;
-    t->grad = sum;
+    t->grad = t->needs_grad ? sum : NULL;
     return 0;
 }
 
@@ -168,9 +169,9 @@ static int infer_grad_bias(const struct op_attr *attr, struct tensor *const *in,
 
 static int grad_bias(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *dy = op->out[0]->grad;
+    struct tensor *dy = op->out[0]->grad, *db = op->in[1]->grad;
 
-    if (!graph_append(g, &bias_grad_kind, NULL, &dy, (struct tensor *[]){op->in[1]->grad}, e))
+    if (db && !graph_append(g, &bias_grad_kind, NULL, &dy, &db, e))
         return -1;
     return op->in[0]->needs_grad ? add_to_grad(g, op->in[0], dy, e) : 0;
 }

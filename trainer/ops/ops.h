@@ -72,9 +72,9 @@ struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t chann
 int loss_append(struct graph *g, const struct loss_terms *terms, struct tensor *logits,
                 struct tensor *target, struct err *e);
 
-/* For op_kind.grad: adds a contribution to t->grad, which becomes grad itself if it is the first
- * one, else the result of an add. -1 if grad is NULL, the result of a failed call, or if the add
- * fails. */
+/* For op_kind.grad: adds a contribution to t->grad, unless t needs none, which becomes grad itself
+ * if it is the first one, else the result of an add. -1 if grad is NULL, the result of a failed
+ * call, or if the add fails. */
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
 /* The same for the gradient of op's result and of its in[0], whose height, width and channels
