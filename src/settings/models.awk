@@ -11,5 +11,12 @@ FNR == 1 { finish(); model = ""; base = depth = variants = 0; sides = 1; section
 /^model:/ { model = $2 }
 /^sides:/ { sides = $2 == "2^depth" ? 0 : $2 }
 /^parameters:/ { base = value("base"); depth = value("depth") }
-section == "variants:" && /^  [a-z0-9-]+:/ { variants++; sub(/:.*/, "", $1); add($1) }
+section == "variants:" && /^  [a-z0-9-]+:/ {
+    own = base
+    base = value("base") ? value("base") : own
+    variants++
+    sub(/:.*/, "", $1)
+    add($1)
+    base = own
+}
 END { finish() }

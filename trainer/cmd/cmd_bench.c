@@ -40,7 +40,7 @@ static struct {
 
 static const struct cli_option options[] = {
     {"model", 0, CLI_STRING, "NAME",
-     "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &given.model, 0, 0},
+     "a name of unet-train model --list, or a FILE.yaml (unet)", &given.model, 0, 0},
     {"base", 0, CLI_INT, "N", "filters of the first level (preset of the model)", &given.base, 1,
      1024},
     {"depth", 0, CLI_INT, "N", "number of poolings of unet (preset of the model: 4)", &given.depth, 1,
