@@ -281,4 +281,29 @@ exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 
 like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' \
     "the plan's operations and bytes are printed"
 like "$OUT" '^batch_norm(_relu)? .* ms .* GB/s' "times and rates of ops are printed"
+
+# ---- a part is frozen (model.freeze): neither updates nor decay, with biases that are not
+for backend in ref cuda; do
+    exits 0 "a part is frozen, $backend" "${train[@]}" --backend $backend --set data.split="$split" \
+        --set model.init=ref/checkpoint/weights.safetensors --set train.optimizer=adamw \
+        --set train.weight_decay=0.1 --set model.freeze='enc*,up1.weight,dec1.conv2.bias,dec1.bn1.bias' \
+        --out frozen-$backend
+done
+ok "loss and IoU are those of the reference" agree frozen-cuda frozen-ref 0.002
+cat >same.py <<'EOP'
+import json, struct
+def read(run):
+    data = open(f"{run}/checkpoint/weights.safetensors", "rb").read()
+    n, = struct.unpack("<Q", data[:8])
+    head = {k: v for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in head.items()}
+old, new = read("ref"), read("frozen-cuda")
+same = {k for k in old if old[k] == new[k]}
+frozen = {k for k in old if k.startswith("enc") and "running" not in k} | {
+    "up1.weight", "dec1.conv2.bias", "dec1.bn1.bias"}
+assert same == frozen, same ^ frozen
+EOP
+if command -v python3 >/dev/null; then
+    ok "what is frozen, and no more, is the same to the last bit" python3 same.py
+fi
 done_testing

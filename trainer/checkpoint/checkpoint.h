@@ -7,12 +7,13 @@
  * present, and a hash shows whether the numbers are those that were written. Other errors than
  * those of a file that is wrong are as in safetensors.h.
  *
- * To read: safetensors.h, the format of the arrays; checkpoint.c; onnx.c, which writes graphs for
- * others. */
+ * To read: safetensors.h, the format of the arrays; checkpoint.c; fit.c, which reads weights of
+ * other networks; onnx.c, which writes graphs for others. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/json/cjson.h"
 #include "trainer/network/network.h"
 
 /* Trained weights on disk: DIR/weights.safetensors (safetensors.h) has them with PyTorch's names
@@ -56,6 +57,19 @@ int checkpoint_read_model(const char *file, struct network_config *config,
  * finite is an error, as is another hash than sha256 unless that is "". After an error the values
  * of w are undefined. */
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e);
+
+/* Weights of a file as the beginning of another training (model.init), whose tensors need not be
+ * those of the network. One fits where its name is that of an entry of w, or one of entry.torch
+ * with the last part of that name (behind "module.", too), and its shape is the same, but for
+ * further dimensions of 1. The head, the layer of the last parameters, and the stem, that of the
+ * first, stay as they are where their weights have another shape. The bias of a convolution that
+ * the file lacks becomes 0. Batch norm's num_batches_tracked is ignored. */
+
+/* Sets what fits, logs it, and returns it as an object that the caller deletes (the line "init" of
+ * logs/record.schema.json).
+ * NULL with ERR_CHECKPOINT: as checkpoint_read_weights; fewer than half of the parameters besides
+ * head and stem are in the file; one has another shape. After an error the values are undefined. */
+cJSON *checkpoint_fit(const char *file, struct weights *w, struct err *e);
 
 /* Snapshots are the checkpoints from which an interrupted training is resumed:
  * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by the number of completed epochs and of images

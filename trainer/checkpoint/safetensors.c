@@ -202,14 +202,19 @@ static int64_t get_whole(const cJSON *item, size_t max)
     return v >= 0 && v <= (double)max && v == floor(v) ? (int64_t)v : -1;
 }
 
-static int check_shape(const cJSON *shape, const struct safetensors_entry *entry, struct err *e)
+static int read_shape(const cJSON *item, struct safetensors_entry *dst)
 {
-    bool same = cJSON_IsArray(shape) && cJSON_GetArraySize(shape) == entry->ndim;
+    const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape"), *dim;
 
-    for (int d = 0; same && d < entry->ndim; d++)
-        same = get_whole(cJSON_GetArrayItem(shape, d), INT_MAX) == entry->shape[d];
-    return same ? 0 : err_set(e, ERR_CHECKPOINT, "%s: has another shape than the model's",
-                              entry->name);
+    cJSON_ArrayForEach(dim, shape) {
+        int64_t n = get_whole(dim, INT_MAX);
+        if (n < 0)
+            return -1;
+        if (dst->ndim < 4)
+            dst->shape[dst->ndim] = n;
+        dst->ndim += dst->ndim < 5;
+    }
+    return cJSON_IsArray(shape) ? 0 : -1;
 }
 
 static int read_tensor(const struct safetensors *s, const cJSON *item,
@@ -218,11 +223,14 @@ static int read_tensor(const struct safetensors *s, const cJSON *item,
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
     size_t nbytes = entry->count * sizeof(float);
+    struct safetensors_entry found = {.ndim = 0};
 
     if (!cJSON_IsString(dtype) || strcmp(dtype->valuestring, "F32") != 0)
-        return err_set(e, ERR_CHECKPOINT, "%s: dtype must be F32", entry->name);
-    if (check_shape(cJSON_GetObjectItemCaseSensitive(item, "shape"), entry, e))
-        return -1;
+        return err_set(e, ERR_CHECKPOINT, "%s: dtype must be F32, but is %s", entry->name,
+                       cJSON_IsString(dtype) ? dtype->valuestring : "none");
+    if (read_shape(item, &found) || found.ndim != entry->ndim ||
+        memcmp(found.shape, entry->shape, sizeof found.shape) != 0)
+        return err_set(e, ERR_CHECKPOINT, "%s: has another shape than the model's", entry->name);
     int64_t begin = get_whole(cJSON_GetArrayItem(offsets, 0), s->nbytes);
     int64_t end = get_whole(cJSON_GetArrayItem(offsets, 1), s->nbytes);
     if (cJSON_GetArraySize(offsets) != 2 || begin < 0 || end < begin ||
@@ -236,6 +244,33 @@ static int read_tensor(const struct safetensors *s, const cJSON *item,
             return err_set(e, ERR_CHECKPOINT, "%s: element %zu is not a finite number", entry->name,
                            i);
     return 0;
+}
+
+int safetensors_each(const struct safetensors *s,
+                     int (*visit)(void *arg, const struct safetensors_entry *found, struct err *e),
+                     void *arg, struct err *e)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, s->header) {
+        struct safetensors_entry found = {.ndim = 0};
+        if (strcmp(item->string, METADATA) == 0)
+            continue;
+        snprintf(found.name, sizeof found.name, "%s", item->string);
+        if (read_shape(item, &found))
+            return err_set(e, ERR_CHECKPOINT, "%s: its shape is not a list of sizes", found.name);
+        if (visit(arg, &found, e))
+            return -1;
+    }
+    return 0;
+}
+
+int safetensors_read_one(const struct safetensors *s, const struct safetensors_entry *entry,
+                         struct err *e)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(s->header, entry->name);
+
+    return read_tensor(s, item, entry, e);
 }
 
 static const struct safetensors_entry *find_entry(const struct safetensors_entry *list, size_t n,

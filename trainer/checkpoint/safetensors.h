@@ -47,6 +47,19 @@ void safetensors_hash(const struct safetensors *s, char hex[65]);
  * file has no such hash or has changed. */
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e);
 
+/* Calls visit with the name and shape of each tensor of the file, in its order, until that fails;
+ * ndim is 5 if there are more than 4 dimensions, count and data are 0. Returns 0, or -1: the shape
+ * of a tensor is malformed, or the error of visit. The caller adds the file to this error, and to
+ * that of safetensors_read_one. */
+int safetensors_each(const struct safetensors *s,
+                     int (*visit)(void *arg, const struct safetensors_entry *found, struct err *e),
+                     void *arg, struct err *e);
+
+/* Reads the data of a tensor that safetensors_each has named, with its shape and its count, and
+ * with the checks below. */
+int safetensors_read_one(const struct safetensors *s, const struct safetensors_entry *entry,
+                         struct err *e);
+
 /* Reads list[i].data; file and list must match one to one. Every length is checked against the
  * bytes present; a value that is not finite is an error. After an error the data are undefined. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_entry *list, size_t n,

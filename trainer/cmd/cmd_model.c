@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 
 static struct {
-    const char *size, *batch_norm;
+    const char *size, *batch_norm, *init, *freeze;
     long base, depth, channels, classes;
     bool list, print, json;
 } given = {.batch_norm = "local"};
@@ -26,6 +27,10 @@ static const struct cli_option options[] = {
     {"base", 0, CLI_INT, "N", "parameter base (preset of the model)", &given.base, 1, 1024},
     {"depth", 0, CLI_INT, "N", "parameter depth (preset of the model)", &given.depth, 1, 8},
     {"batch-norm", 0, CLI_STRING, "WORD", "local | none (local)", &given.batch_norm, 0, 0},
+    {"init", 0, CLI_STRING, "FILE", "say which weights of this .safetensors file fit (model.init)",
+     &given.init, 0, 0},
+    {"freeze", 0, CLI_STRING, "PATTERNS", "leave out the parameters that would be frozen (model.freeze)",
+     &given.freeze, 0, 0},
     OPTIONS_JSON(given.json),
     {0}};
 
@@ -45,7 +50,7 @@ static int configure_model(const struct model *m, struct network_config *c, stru
         .channels = given.channels ? (int)given.channels : m->classifies ? 3 : 1,
         .classes = given.classes ? (int)given.classes : m->classifies ? 10 : 1,
         .height = m->classifies ? 32 : 256, .width = m->classifies ? 32 : 256,
-        .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
+        .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .freeze = given.freeze};
     if (strcmp(given.batch_norm, "none") == 0)
         c->batch_norm = BATCH_NORM_NONE;
     else if (strcmp(given.batch_norm, "local") != 0)
@@ -129,7 +134,7 @@ static int print_model(const struct model *m, const struct graph *g, const struc
     if (!given.json) {
         print_layers(g);
         printf("%s: %zu parameters in %zu tensors, %zu running statistics; %s\n", m->title,
-               weights_trainable(w), w->nentries, state,
+               weights_trainable(w), w->nentries, state - weights_frozen(w),
                m->classifies ? "one class for each image" : "a value for each pixel");
         return 0;
     }
@@ -139,6 +144,8 @@ static int print_model(const struct model *m, const struct graph *g, const struc
                "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu plan_hash=%s",
                1, m->title, m->classifies ? "classes" : "masks", m->base, m->depth,
                weights_trainable(w), state, w->nentries, hash);
+    if (weights_frozen(w))
+        cjson_addf(o, "frozen=%zu", weights_frozen(w));
     return options_print(o, e);
 }
 
@@ -147,11 +154,14 @@ static int show(const struct model *m, struct err *e)
     struct network_config c;
     struct network *n = NULL;
     struct graph *g = NULL;
+    cJSON *fit = NULL;
     int rc = -1;
 
     if (configure_model(m, &c, e) == 0 && (n = network_create(&c, e)) &&
+        (!given.init || (fit = checkpoint_fit(given.init, network_weights(n), e))) &&
         (g = graph_create(true, e)) && model_build(m, g, &c, 1, e) == 0)
         rc = print_model(m, g, n, network_weights(n), e);
+    cJSON_Delete(fit);
     graph_destroy(g);
     network_destroy(n);
     return rc;

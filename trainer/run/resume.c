@@ -133,6 +133,8 @@ static char *encode_state(const struct training *t, size_t items, const double *
         cjson_addf(o, "scaling_factor=%g scaling_good=%d scaling_left_out=%d",
                    (double)scaling->factor, scaling->good, scaling->left_out);
     cjson_add(o, "loss", cJSON_CreateDoubleArray(loss, t->comm->size));
+    if (t->init)
+        cjson_add(o, "init", cJSON_Duplicate(t->init, true));
     encode_worlds(t, cjson_array(o, "worlds"));
     encode_epochs(t->log, cjson_array(o, "epochs"));
     return cjson_print(o, "", e);
@@ -428,11 +430,30 @@ static int decode_state(struct training *t, const struct snapshot *snapshot, str
                                     .images = from->items, .gpus = from->parts,
                                     .changed = from->changed,
                                     .worlds = t->worlds, .nworlds = t->nworlds};
-        rc = rc || run_log_resume(t->log, &row, e) || decode_history(t, root, e) ? -1 : 0;
+        t->init = cJSON_DetachItemFromObjectCaseSensitive(root, "init");
+        rc = rc || run_log_resume(t->log, &row, e) ||
+                     (t->init && run_log_init(t->log, t->init, e)) || decode_history(t, root, e)
+                 ? -1 : 0;
     }
     free(list);
     cJSON_Delete(root);
     return rc ? err_prefix(e, "%s", snapshot->path) : 0;
+}
+
+/* Begins with the weights of model.init, or with those of the network. */
+static int read_init(struct training *t, struct err *e)
+{
+    struct weights *w = network_weights(t->network);
+    const char *file = t->config->model.init;
+
+    if (!*file && weights_frozen(w))
+        log_warn("model.freeze without model.init: what is frozen keeps its random values");
+    if (!*file)
+        return 0;
+    t->init = checkpoint_fit(file, w, e);
+    if (!t->init)
+        return err_prefix(e, "model.init");
+    return run_log_init(t->log, t->init, e);
 }
 
 static int begin_world(struct training *t, struct err *e)
@@ -468,13 +489,13 @@ static int read_newest(struct training *t, const struct resume_source *source, s
     if (found < 0)
         return -1;
     if (!found) {
-        if (begin_world(t, e))
+        if (source->again)
+            log_info("%s has no checkpoint: the training starts at the beginning",
+                     run_log_dir(t->log));
+        if (begin_world(t, e) ||
+            (source->again && run_log_resume(t->log, &(struct run_log_resume){0}, e)))
             return -1;
-        if (!source->again)
-            return 0;
-        log_info("%s has no checkpoint: the training starts at the beginning",
-                 run_log_dir(t->log));
-        return run_log_resume(t->log, &(struct run_log_resume){0}, e);
+        return read_init(t, e);
     }
     from->found = 1;
     int rc = decode_state(t, &snapshot, from, loss, e);

@@ -431,6 +431,16 @@ int run_log_resume(struct run_log *r, const struct run_log_resume *resume, struc
     return write_line(r, line, e);
 }
 
+int run_log_init(struct run_log *r, const cJSON *fit, struct err *e)
+{
+    cJSON *line = create_line("init");
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, fit)
+        cjson_add(line, item->string, cJSON_Duplicate(item, true));
+    return write_line(r, line, e);
+}
+
 int run_log_checkpoint(struct run_log *r, int epoch, size_t images, double seconds, struct err *e)
 {
     cJSON *line = create_line("checkpoint");

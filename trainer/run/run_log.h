@@ -5,6 +5,7 @@
 
 #include "src/run/epoch_csv.h"
 #include "src/run/schedule.h"
+#include "trainer/json/cjson.h"
 #include "trainer/metric/metric.h"
 #include "trainer/run/setup.h"
 #include "trainer/step/step.h"
@@ -96,6 +97,9 @@ struct run_log_resume {
     size_t nworlds;
 };
 int run_log_resume(struct run_log *r, const struct run_log_resume *resume, struct err *e);
+
+/* Writes with which weights of a file the training began (checkpoint_fit). */
+int run_log_init(struct run_log *r, const cJSON *fit, struct err *e);
 
 /* Writes that a checkpoint was written, which took so many seconds. epoch, images: as in struct
  * run_log_resume. */

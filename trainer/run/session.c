@@ -159,6 +159,7 @@ static int describe_network(struct session *s, struct err *e)
                                 .threads = s->given.threads,
                                 .device = s->given.device,
                                 .seed = (uint64_t)c->seed,
+                                .freeze = c->model.freeze,
                                 .class_weights = nweights ? s->class_weights : NULL,
                                 .weighs_dice = strcmp(c->train.dice_weights, "classes") == 0,
                                 .loss = (enum loss)word_index(s, "train.loss"),
@@ -269,6 +270,7 @@ void session_destroy(struct session *s)
     free(s->t.best_value);
     free(s->t.best_state);
     free(s->t.worlds);
+    cJSON_Delete(s->t.init);
     free(s);
 }
 

@@ -16,6 +16,7 @@
 #ifndef UNETCTL_TRAINER_RUN_SESSION_H
 #define UNETCTL_TRAINER_RUN_SESSION_H
 
+#include "trainer/json/cjson.h"
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/run_log.h"
 
@@ -80,6 +81,7 @@ struct training {
     struct resume_point at;
     struct run_log_world *worlds; /* rank 0: all so far, the last is the current one; owned */
     size_t nworlds;
+    cJSON *init; /* rank 0: the weights of a file with which it began (checkpoint_fit), or NULL */
 };
 
 /* Writes a checkpoint to the run's folder; collective. items: images of the epoch used so far. If
@@ -93,10 +95,11 @@ struct resume_source {
 };
 
 /* Sets t->at from the newest intact checkpoint in the run's own folder, or else in that of the
- * source, or to the beginning. Collective, called after the record's first line. Afterwards rank 0
- * has the weights, the record has the epochs so far, and all ranks have the optimizer's state. -1
- * with ERR_CHECKPOINT if the checkpoint has another network, plan or data, other settings that may
- * not change, or more epochs than the run, or if the source has no checkpoint. */
+ * source, or to the beginning, with the weights of model.init. Collective, called after the
+ * record's first line. Afterwards rank 0 has the weights, the record has the epochs so far, and all
+ * ranks have the optimizer's state. -1 with ERR_CHECKPOINT if the checkpoint has another network,
+ * plan or data, other settings that may not change, or more epochs than the run, if the source has
+ * no checkpoint, or if model.init does not fit. */
 int resume_read(struct training *t, const struct resume_source *source, struct err *e);
 
 /* Broadcasts the weights of rank 0. */

@@ -174,6 +174,164 @@ static void test_model(void)
        "no model.json: %s", e.text);
 }
 
+static double element(const struct weights *w, const struct weights_entry *entry, size_t i)
+{
+    return (entry->role == WEIGHTS_PARAM ? w->value : w->state)[entry->offset + i];
+}
+
+/* Writes the weights of n with other names: each entry's name is changed by rename, which leaves it
+ * out by returning NULL. */
+static void write_renamed(const struct network_config *config,
+                          const char *(*rename)(const struct weights_entry *entry))
+{
+    struct network *n = create_network(config);
+    const struct weights *w = network_weights(n);
+    struct safetensors_entry *list = calloc(w->nentries, sizeof *list);
+    size_t all = 0;
+    struct err e;
+
+    for (size_t i = 0; list && i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+        const char *name = rename(entry);
+        if (!name)
+            continue;
+        struct safetensors_entry *t = &list[all++];
+        *t = (struct safetensors_entry){.ndim = entry->ndim, .count = entry->count};
+        snprintf(t->name, sizeof t->name, "%s", name);
+        memcpy(t->shape, entry->shape, sizeof t->shape);
+        t->data = (entry->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
+    }
+    if (!list || safetensors_write(path, NULL, list, all, &e))
+        bail_out("cannot write");
+    free(list);
+    network_destroy(n);
+}
+
+static const char *keep_name(const struct weights_entry *entry)
+{
+    return entry->name;
+}
+
+/* The torch-th of its names in PyTorch, as a wrapper of the module saves it. */
+static const char *torch_name(const struct weights_entry *entry, int torch)
+{
+    static char name[160];
+    const char *at = entry->torch, *part = strrchr(entry->name, '.');
+
+    for (; torch > 0; torch--)
+        at = strchr(at, ' ') + 1;
+    snprintf(name, sizeof name, "module.%.*s%s", (int)strcspn(at, " "), at, part);
+    return name;
+}
+
+static const char *engine_name(const struct weights_entry *entry)
+{
+    return torch_name(entry, 0);
+}
+
+static const char *hub_name(const struct weights_entry *entry)
+{
+    bool is_conv = strstr(entry->name, ".conv") && strstr(entry->name, ".bias");
+
+    return is_conv ? NULL : torch_name(entry, 1); /* its convolutions have no bias */
+}
+
+static const char *few_name(const struct weights_entry *entry)
+{
+    return strstr(entry->name, "bn") || strncmp(entry->name, "enc1", 4) == 0 ? entry->name : NULL;
+}
+
+static const char *twice_name(const struct weights_entry *entry)
+{
+    return strcmp(entry->name, "enc1.bn1.bias") == 0 ? "encoders.0.1.bias" :
+           strcmp(entry->name, "enc1.bn2.bias") == 0 ? "enc1.bn1.bias" : entry->name;
+}
+
+/* Fits the file to a network of this configuration; returns the numbers that are other than those
+ * of the network that was written, of parameters and statistics that both have. */
+static size_t count_different(const struct network_config *config, cJSON **fit)
+{
+    struct network_config fresh = *config;
+    struct network *a = create_network(&small), *b;
+    size_t n = 0;
+    struct err e = {0};
+
+    fresh.seed = 77;
+    b = create_network(&fresh);
+    const struct weights *wa = network_weights(a), *wb = network_weights(b);
+    *fit = checkpoint_fit(path, network_weights(b), &e);
+    if (!*fit)
+        bail_out("%s", e.text);
+    for (size_t i = 0; i < wb->nentries; i++)
+        for (size_t k = 0; k < wb->entries[i].count; k++) {
+            const struct weights_entry *own = weights_find(wa, wb->entries[i].name);
+            n += own->count == wb->entries[i].count &&
+                 element(wa, own, k) != element(wb, &wb->entries[i], k);
+        }
+    network_destroy(a);
+    network_destroy(b);
+    return n;
+}
+
+static int count_texts(const cJSON *fit, const char *key)
+{
+    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(fit, key));
+}
+
+static void refuse_fit(const struct network_config *config, const char *want)
+{
+    struct network *n = create_network(config);
+    struct err e = {0};
+
+    ok(!checkpoint_fit(path, network_weights(n), &e) && e.code == ERR_CHECKPOINT &&
+       strncmp(e.text, path, strlen(path)) == 0 && strstr(e.text, want) && !strchr(e.text, '\n'),
+       "refused: %s", e.text);
+    network_destroy(n);
+}
+
+static void test_fit(void)
+{
+    struct network_config other = small;
+    cJSON *fit;
+
+    write_renamed(&small, keep_name);
+    ok(count_different(&small, &fit) == 0 && count_texts(fit, "anew") + count_texts(fit, "left") == 0 &&
+       cjson_number(fit, "fitted") == cjson_number(fit, "parameters"), "all of the same network fit");
+    cJSON_Delete(fit);
+    other.freeze = "enc1.*,*.bn2.weight";
+    ok(count_different(&other, &fit) == 0 && cjson_number(fit, "frozen") == 66 + 4 + 2,
+       "frozen ones, too");
+    cJSON_Delete(fit);
+    other = small;
+    other.classes = 3;
+    other.channels = 4;
+    ok(count_different(&other, &fit) == 2 && count_texts(fit, "anew") == 4,
+       "head and stem differ: they stay as they are, with their biases");
+    cJSON_Delete(fit);
+    other = small;
+    other.base = 4;
+    refuse_fit(&other, "enc1.bn1.weight has shape 2, but enc1.bn1.weight here has 4");
+    other = small;
+    other.model = "resnet20";
+    other.classes = 10;
+    refuse_fit(&other, "weights of another network: of ");
+
+    write_renamed(&small, engine_name);
+    ok(count_different(&small, &fit) == 0 && count_texts(fit, "anew") + count_texts(fit, "left") == 0,
+       "the names of the PyTorch engine");
+    cJSON_Delete(fit);
+    write_renamed(&small, hub_name);
+    size_t biases = 3 * 2 * 2 + 3 * 2 - 6; /* of convolutions of 2, 4 and 2 channels, two each */
+    ok(count_different(&small, &fit) == biases + 4 && count_texts(fit, "anew") == 0 &&
+       cjson_number(fit, "fitted") == cjson_number(fit, "parameters"),
+       "the names of the U-Net on PyTorch Hub: biases that it lacks are 0");
+    cJSON_Delete(fit);
+    write_renamed(&small, few_name);
+    refuse_fit(&small, "weights of another network: of ");
+    write_renamed(&small, twice_name);
+    refuse_fit(&small, "given twice, also as ");
+}
+
 static struct network *load_network(const char *file)
 {
     struct network_config config = {.backend = "ref", .threads = 1, .seed = 1};
@@ -204,11 +362,6 @@ static bool is_cancelled(const struct weights *w, const char *name)
     else
         return false;
     return weights_find(w, other) != NULL;
-}
-
-static double element(const struct weights *w, const struct weights_entry *entry, size_t i)
-{
-    return (entry->role == WEIGHTS_PARAM ? w->value : w->state)[entry->offset + i];
 }
 
 static int compare_files(const char *file_a, const char *file_b)
@@ -246,6 +399,7 @@ int main(int argc, char **argv)
     test_round_trip();
     test_damage();
     test_model();
+    test_fit();
     unlink(path);
     unlink(model_path);
     rmdir(dir);
