@@ -358,7 +358,7 @@ static void measure_disk(const struct plan *p, struct plan_forecast *f)
     for (size_t v = 0; v < p->nvariants; v++) {
         const struct study *s = &p->variants[v].study;
         if (study_runs_trainer(s))
-            (void)model_look_open(s, false, &model, &ignored);
+            (void)model_look_open(s, false, false, &model, &ignored);
         f->variants[v].disk = run_cost_disk(s, &model, p->options.time_min);
     }
     for (size_t i = 0; i < f->plan.count; i++)

@@ -156,7 +156,7 @@ static void check_space(const struct plan *p, struct findings *f)
     if (statvfs(p->study.dir, &fs))
         return;
     if (study_runs_trainer(&p->study))
-        (void)model_look_open(&p->study, false, &model, &ignored);
+        (void)model_look_open(&p->study, false, false, &model, &ignored);
     double need = (double)run_cost_disk(&p->study, &model, p->options.time_min);
     double left = (double)fs.f_bavail * (double)fs.f_frsize;
     if (left < need || (fs.f_files && fs.f_favail < 100))

@@ -238,7 +238,7 @@ static int check_split(const struct plan *p, struct err *e)
         return 0;
     /* The usual model learns from masks. Asking unet-train about others takes as long as
      * everything else here. */
-    if (strcmp(model, "unet") != 0 && model_look_open(&p->study, true, &look, e))
+    if (strcmp(model, "unet") != 0 && model_look_open(&p->study, true, false, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
     if (!known || wants_masks != has_classes)
@@ -528,7 +528,10 @@ void plan_advice_collect(const struct plan *plan, struct plan_advice *dst)
 
     *dst = (struct plan_advice){0};
     if (study_runs_trainer(&plan->study))
-        (void)model_look_open(&plan->study, false, &dst->model, &ignored);
+        (void)model_look_open(&plan->study, false, false, &dst->model, &ignored);
+    if (*plan->study.model.init && access(plan->study.model.init, R_OK) != 0)
+        add_advice(dst, "model.init %s: %s; submit will refuse it", plan->study.model.init,
+                   strerror(errno));
     if (study_has_images(&plan->study))
         count_images(&plan->study, dst);
     if (dst->train > 0 && plan->nvariants)

@@ -136,10 +136,11 @@ int trainer_program_run(const char *const *argv, struct err *e)
 
 /* ---- the model ---- */
 
-int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e)
+int model_look_open(const struct study *study, bool loud, bool init, struct model_look *dst,
+                    struct err *e)
 {
     char size[48], channels[24], classes[24], base[24], depth[24], *text;
-    const char *argv[16] = {"model", study->model.name, "--json", "--size", size, "--channels",
+    const char *argv[20] = {"model", study->model.name, "--json", "--size", size, "--channels",
                             channels};
     int n = 7;
 
@@ -158,6 +159,10 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
         argv[n++] = "--depth", argv[n++] = depth;
     if (strcmp(study->model.batch_norm, "none") == 0)
         argv[n++] = "--batch-norm=none";
+    if (*study->model.freeze)
+        argv[n++] = "--freeze", argv[n++] = study->model.freeze;
+    if (init && *study->model.init)
+        argv[n++] = "--init", argv[n++] = study->model.init;
     argv[n] = NULL;
     if (trainer_program_read(argv, &text, e))
         return -1;
@@ -176,8 +181,10 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
         return 0;
     if (loud)
         (void)trainer_program_run(argv, e);
-    return err_set(e, ERR_CONFIG, "model.name %s cannot be built for this study%s (unet-train "
-                   "model %s --size %s)", study->model.name, loud ? ", as said above" : "",
+    return err_set(e, ERR_CONFIG, "model.name %s cannot be built for this study%s%s (unet-train "
+                   "model %s --size %s)", study->model.name,
+                   argv[n - 1] == study->model.init ? " with model.init" : "",
+                   loud ? ", as said above" : "",
                    study->model.name, size);
 }
 

@@ -38,8 +38,10 @@ struct model_look {
 };
 
 /* Returns 0, or -1 with ERR_CONFIG if the network cannot be built for the size of the study's
- * images. If loud, unet-train prints the reason to stderr. */
-int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e);
+ * images, or with init, if the weights of model.init do not fit it. If loud, unet-train prints the
+ * reason to stderr. */
+int model_look_open(const struct study *study, bool loud, bool init, struct model_look *dst,
+                    struct err *e);
 
 /* Examines a data folder, for the defaults of init, the warnings of init, plan and doctor, and for
  * generate, which needs to know whether there are images. */

@@ -140,7 +140,7 @@ static int list_folders(const struct study *s, const struct site *site, struct s
     if (paths_bindir(bindir, sizeof bindir) || paths_data("python", shared, sizeof shared, e))
         return -1;
     const char *const paths[] = {s->dir, s->data.dir, s->data.cache, s->data.class_file,
-                                 s->model.name, bindir};
+                                 s->model.name, s->model.init, bindir};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (add_path(list, paths[i], e))
             return -1;

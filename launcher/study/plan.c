@@ -719,8 +719,14 @@ int plan_check_shipped(const struct plan *p, const struct study *study, struct e
     const struct settings_program *section = study_engine(study, study->engine);
     const struct engine *engine = engine_find(study->engine, e);
 
-    if (!section || *section->script || *p->templates || !engine || !engine->script ||
-        strcmp(study->model.batch_norm, "sync") != 0)
+    if (!section || *section->script || *p->templates || !engine || !engine->script)
+        return 0;
+    const char *own = *study->model.init ? "model.init" : *study->model.freeze ? "model.freeze" : "";
+    if (*own)
+        return err_set(e, ERR_CONFIG, "%s: %s: the script of unetctl for the engine %s trains all of "
+                       "a network from random weights; leave it out, or use engine: embedded",
+                       study_place(study, own), own, study->engine);
+    if (strcmp(study->model.batch_norm, "sync") != 0)
         return 0;
     return err_set(e, ERR_CONFIG, "%s: model.batch_norm sync: the script of unetctl for the engine "
                    "%s has local or none; type --set model.batch_norm=local, or set it there",

@@ -672,13 +672,29 @@ static void warn_of_time(const struct plan *p)
         log_warn("%s", text);
 }
 
+/* Checks the weights with which runs would begin, once per study of a series of items. */
+static int check_init(const struct batch *b, struct err *e)
+{
+    const struct study *checked = NULL;
+    struct model_look look;
+
+    for (size_t i = 0; i < b->count; i++) {
+        const struct run *run = &b->items[i].run;
+        bool has = *run->study->model.init || *run->study->model.freeze;
+        if (has && !b->items[i].from && run->engine->embedded && run->study != checked &&
+            model_look_open(checked = run->study, true, true, &look, e))
+            return err_prefix(e, "%s", run->id);
+    }
+    return 0;
+}
+
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
     struct dependency dependency;
 
-    if (!scheduler || (b->count && data_split_make(&w->plan, e)))
+    if (!scheduler || (b->count && (check_init(b, e) || data_split_make(&w->plan, e))))
         return -1;
     if (b->count)
         warn_of_time(&w->plan);
