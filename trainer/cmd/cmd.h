@@ -56,7 +56,7 @@ struct settings;
     {"native", 0, CLI_FLAG, NULL, "keep images at their own scale: overlapping tiles of --size", \
      &(flag), 0, 0}
 #define OPTIONS_OVERLAP(n)                                                                        \
-    {"overlap", 0, CLI_INT, "N", "of --native: pixels that tiles share (a quarter of the tile's " \
+    {"overlap", 0, CLI_INT, "N", "of tiles: pixels that neighbours share (half of the tile's "    \
      "smaller side)", &(n), 0, 65535}
 #define OPTIONS_THREADS(n) \
     {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &(n), 0, 4096}

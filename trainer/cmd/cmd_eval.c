@@ -134,13 +134,13 @@ static int print_scores_json(const struct scoring *s, size_t n, const struct net
 
 static int score_images(struct scoring *s, struct err *e)
 {
-    const struct predict_watch watch = {.interrupt = &shutdown_signal};
     struct evaluation *v = &s->v;
 
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
             return err_signal(e, shutdown_signal);
-        if (s->own ? evaluate_image_own(v, i, given.native ? (int)given.overlap : -1, &watch, e)
+        if (s->own ? evaluate_image_own(v, i, given.native ? (int)given.overlap : -1,
+                                        &shutdown_signal, e)
                    : evaluate_image(v, i, e))
             return -1;
     }

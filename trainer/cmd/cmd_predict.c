@@ -100,18 +100,23 @@ static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 
 struct page_result {
     int height, width, classes;
-    float *probabilities; /* [height][width][classes] */
+    float *probabilities; /* [height][width][classes] with --probabilities, else NULL */
     enum scale scale;     /* of the image */
     uint8_t *mask;        /* [height][width]: the class, or 0 and 1 */
 };
 
-static void fill_mask(struct page_result *r)
+/* Fills rows of the mask and the probabilities (struct predict_calls). */
+static void fill_rows(struct page_result *r, int y, int n, const float *p)
 {
-    for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
-        const float *p = r->probabilities + i * (size_t)r->classes;
-        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > given.threshold
-                                               : predict_largest(p, r->classes));
-    }
+    size_t nc = (size_t)r->classes, first = (size_t)y * (size_t)r->width;
+    size_t pixels = (size_t)n * (size_t)r->width;
+
+    for (size_t i = 0; i < pixels; i++)
+        r->mask[first + i] =
+            (uint8_t)(r->classes == 1 ? (double)p[i] > given.threshold
+                                      : predict_largest(p + i * nc, r->classes));
+    if (r->probabilities)
+        memcpy(r->probabilities + first * nc, p, pixels * nc * sizeof *p);
 }
 
 static int write_mask(const char *name, const char *what, const struct page_result *r,
@@ -186,8 +191,7 @@ static int write_probabilities(const char *name, const struct page_result *r, st
     return 0;
 }
 
-/* pixels: the image, [height][width][channels], as the network sees it. */
-static int write_overlay(const char *name, const float *pixels, int channels,
+static int write_overlay(const char *name, const struct predict_image *image, int channels,
                          const struct page_result *r, struct err *e)
 {
     const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes,
@@ -195,7 +199,7 @@ static int write_overlay(const char *name, const float *pixels, int channels,
     char path[PATH_MAX];
 
     path_for(name, "_overlay.png", path);
-    return mask_picture_write_overlay(path, &picture, pixels, channels, e);
+    return mask_picture_write_overlay(path, &picture, image, channels, e);
 }
 
 static int check_crops(const struct page_result *r, struct err *e)
@@ -233,13 +237,12 @@ static int write_crops(const char *name, const struct page_result *r, struct err
     return rc;
 }
 
-static int write_outputs(const char *name, const float *pixels, int channels, struct page_result *r,
-                         struct err *e)
+static int write_outputs(const char *name, const struct predict_image *image, int channels,
+                         struct page_result *r, struct err *e)
 {
-    fill_mask(r);
     if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
         (given.probabilities && write_probabilities(name, r, e)) ||
-        (given.overlay && write_overlay(name, pixels, channels, r, e)))
+        (given.overlay && write_overlay(name, image, channels, r, e)))
         return -1;
     return 0;
 }
@@ -254,6 +257,7 @@ struct predict_job {
     int bits;             /* the most of a page (pixels_bits), of others if there are some */
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
+    struct page_result *page; /* the one in work */
 };
 
 static void report_progress(void *arg, size_t done, size_t total)
@@ -269,15 +273,21 @@ static void report_progress(void *arg, size_t done, size_t total)
     log_info("image %zu of %zu: tile %zu of %zu", w->at + 1, w->list.count, done, total);
 }
 
-static float *predict_pixels(struct predict_job *w, const float *pixels,
-                             const struct page_result *r, struct err *e)
+static int take_rows(void *arg, int y, int n, const float *p, struct err *e)
 {
-    const struct predict_watch watch = {&shutdown_signal, report_progress, w};
+    fill_rows(((struct predict_job *)arg)->page, y, n, p);
+    return 0;
+}
+
+static int predict_pixels(struct predict_job *w, const struct predict_image *image,
+                          struct err *e)
+{
+    const struct predict_calls calls = {take_rows, report_progress, w, &shutdown_signal};
     struct trained *t = w->trained;
 
-    return given.native ? predict_tiled(t->network, &t->config, pixels, r->height, r->width,
-                                      (int)given.overlap, &watch, e)
-                      : predict_resized(t->network, &t->config, pixels, r->height, r->width, e);
+    return given.native
+               ? predict_tiled(t->network, &t->config, image, (int)given.overlap, &calls, e)
+               : predict_resized(t->network, &t->config, image, &calls, e);
 }
 
 static int make_folders(const char *name, struct err *e)
@@ -293,42 +303,42 @@ static int make_folders(const char *name, struct err *e)
     return 0;
 }
 
-/* Predicts one page and writes its masks. pixels: as in write_overlay. */
-static int predict_masks(struct predict_job *w, const struct pixels *img, const float *pixels,
+/* Predicts one page and writes its masks. */
+static int predict_masks(struct predict_job *w, const struct predict_image *image,
                          const char *name, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
-    struct page_result r = {
-        .height = (int)img->height, .width = (int)img->width, .classes = c->classes,
-        .scale = w->trained->scale};
+    size_t pixels = (size_t)image->height * (size_t)image->width;
+    struct page_result r = {.height = image->height, .width = image->width,
+                            .classes = c->classes, .scale = w->trained->scale};
     int rc = -1;
 
     if (check_crops(&r, e))
         return -1;
-    r.mask = mem_alloc(img->height, img->width, e);
-    if (r.mask && (r.probabilities = predict_pixels(w, pixels, &r, e)) &&
-        make_folders(name, e) == 0)
-        rc = write_outputs(name, pixels, c->channels, &r, e);
+    w->page = &r;
+    r.mask = mem_alloc(pixels, 1, e);
+    if (given.probabilities)
+        r.probabilities = mem_alloc(pixels, (size_t)c->classes * sizeof(float), e);
+    if (r.mask && (r.probabilities || !given.probabilities) &&
+        predict_pixels(w, image, e) == 0 && make_folders(name, e) == 0)
+        rc = write_outputs(name, image, c->channels, &r, e);
     free(r.probabilities);
     free(r.mask);
     return rc;
 }
 
 /* Classifies the image, resized to the network's size, and writes a row of classes.csv. */
-static int predict_class(struct predict_job *w, const struct pixels *img, const float *pixels,
+static int predict_class(struct predict_job *w, const struct predict_image *image,
                          const char *label, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
-    float *input = network_input(w->trained->network, false, 1, e), p[256];
+    float p[256];
     const float *logits;
     struct buf row = {0};
     char number[16];
     int rc = 0;
 
-    if (!input)
-        return -1;
-    resize_pad(pixels, (int)img->height, (int)img->width, input, c->height, c->width, c->channels);
-    if (network_infer(w->trained->network, 1, &logits, e))
+    if (predict_infer_resized(w->trained->network, c, image, &logits, e))
         return -1;
     predict_probabilities(logits, c->classes, p);
     int best = predict_largest(p, c->classes);
@@ -346,28 +356,42 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     return rc;
 }
 
-static int predict_page(struct predict_job *w, const struct pixels *img, int page, struct err *e)
+/* Sets image->values to the page as the network sees it, and frees its samples. Of 8 bits they are
+ * bytes where their scale is that of their type. */
+static int open_page(const struct predict_job *w, struct pixels *img, struct predict_image *image,
+                     struct err *e)
+{
+    enum scale scale = w->trained->scale;
+    int channels = w->trained->config.channels, rc = 0;
+    bool bytes = img->bits == 8 && (scale == SCALE_FULL || scale == SCALE_AUTO);
+    void *values = mem_alloc((size_t)img->height * img->width,
+                             (size_t)channels * (bytes ? 1 : sizeof(float)), e);
+
+    *image = (struct predict_image){bytes ? RECORD_BYTES : RECORD_NUMBERS, (int)img->height,
+                                    (int)img->width, values};
+    if (values && bytes)
+        picture_to_bytes(img, channels, values);
+    else if (values)
+        rc = scale_picture(img, channels, scale, w->trained->levels.values, "it", values, e);
+    pixels_free(img);
+    if (rc)
+        free(values);
+    return values ? rc : -1;
+}
+
+static int predict_page(struct predict_job *w, struct pixels *img, int page, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
-    int channels = w->trained->config.channels, rc;
+    struct predict_image image;
     char name[PATH_MAX], label[PATH_MAX];
+    bool single = img->pages <= 1;
 
-    if (picture_check(img, channels, "it", e))
+    if (picture_check(img, w->trained->config.channels, "it", e) || open_page(w, img, &image, e))
         return -1;
-    float *pixels =
-        mem_alloc((size_t)img->height * img->width, (size_t)channels * sizeof *pixels, e);
-    if (!pixels)
-        return -1;
-    if (scale_picture(img, channels, w->trained->scale, w->trained->levels.values, "it",
-                      pixels, e)) {
-        free(pixels);
-        return -1;
-    }
     snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
-    snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
-    rc = w->table ? predict_class(w, img, pixels, label, e)
-                  : predict_masks(w, img, pixels, name, e);
-    free(pixels);
+    snprintf(label, sizeof label, single ? "%s" : "%s#%d", item->path, page + 1);
+    int rc = w->table ? predict_class(w, &image, label, e) : predict_masks(w, &image, name, e);
+    free((void *)(uintptr_t)image.values);
     return rc;
 }
 

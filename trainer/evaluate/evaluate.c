@@ -10,6 +10,7 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/text.h"
 
 /* Returns the best IoU, or accuracy, of a prediction that is the same class everywhere, on the
@@ -98,26 +99,87 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
-int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
-                       const struct predict_watch *watch, struct err *e)
-{
-    struct dataset_native own;
-    int classes = (int)classes_of(v);
+/* An image that is scored at its own size, row by row. */
+struct own_image {
+    struct evaluation *v;
+    size_t index;
+    int width;
+    const struct record *record;
+    const char *target;
+    struct image_loss *loss; /* NULL: none */
+    struct image_loss_dice dice;
+};
 
-    if (dataset_get_native(v->dataset, DATASET_VAL, i, &own, e))
-        return -1;
-    size_t pixels = (size_t)own.height * (size_t)own.width;
-    float *p = overlap < 0 ? predict_resized(v->network, v->config, own.image, own.height,
-                                             own.width, e)
-                           : predict_tiled(v->network, v->config, own.image, own.height, own.width,
-                                           overlap, watch, e);
-    for (size_t k = 0; p && classes == 1 && k < pixels; k++)
-        p[k] -= 0.5F; /* scores take logits: foreground is above 0 */
-    if (p)
-        score_add(v->scores + i * score_size(classes), classes, p, own.mask, pixels);
-    free(p);
-    dataset_native_free(&own);
-    return p ? 0 : -1;
+/* Returns a logit whose probability is p; one that is 0 or 1 in a float has a finite one. */
+static float logit_of(float p, int classes)
+{
+    return classes > 1 ? logf(fmaxf(p, 1e-7F)) : logf(fmaxf(p, 1e-7F) / fmaxf(1 - p, 1e-7F));
+}
+
+static int score_rows(void *arg, int y, int n, const float *p, struct err *e)
+{
+    struct own_image *o = arg;
+    struct evaluation *v = o->v;
+    int classes = (int)classes_of(v);
+    const struct record *r = o->record;
+    size_t pixels = (size_t)n * (size_t)o->width, first = (size_t)y * (size_t)o->width;
+    float *target = mem_alloc(pixels, sizeof *target, e);
+    float *logits = mem_alloc(pixels, (size_t)classes * sizeof *logits, e);
+    int rc = target && logits ? 0 : -1;
+
+    if (rc == 0) {
+        record_decode((enum record_kind)r->target_kind,
+                      o->target + first * (r->target_kind == RECORD_NUMBERS ? sizeof *target : 1),
+                      r->target_divisor, pixels, target);
+        for (size_t i = 0; classes == 1 && i < pixels; i++)
+            logits[i] = p[i] - 0.5F; /* scores take logits: foreground is above 0 */
+        score_add(v->scores + o->index * score_size(classes), classes, classes == 1 ? logits : p,
+                  target, pixels);
+    }
+    if (rc == 0 && o->loss) {
+        struct loss_terms terms = model_loss(v->config);
+        for (size_t i = 0; i < pixels * (size_t)classes; i++)
+            logits[i] = logit_of(p[i], classes);
+        image_loss_add_part(o->loss, &o->dice, classes, &terms, logits, target, pixels);
+    }
+    free(logits);
+    free(target);
+    return rc;
+}
+
+/* Adds image i, whose record has these sides. */
+static int score_record(struct evaluation *v, size_t i, const struct record *r,
+                        struct dataset_sides sides, int overlap, struct image_loss *loss,
+                        const atomic_int *interrupt, struct err *e)
+{
+    size_t values = (size_t)sides.height * (size_t)sides.width * (size_t)v->config->channels;
+    struct own_image o = {.v = v, .index = i, .width = sides.width, .record = r,
+                          .target = record_target(r, values), .loss = loss};
+    const struct predict_calls calls = {.rows = score_rows, .arg = &o, .interrupt = interrupt};
+    const struct predict_image image = {(enum record_kind)r->image_kind, sides.height, sides.width,
+                                        record_image(r)};
+    int rc = overlap < 0
+                 ? predict_resized(v->network, v->config, &image, &calls, e)
+                 : predict_tiled(v->network, v->config, &image, overlap, &calls, e);
+
+    if (rc == 0 && loss) {
+        struct loss_terms terms = model_loss(v->config);
+        image_loss_end(loss, &o.dice, (int)classes_of(v), &terms);
+    }
+    return rc;
+}
+
+int evaluate_image_own(struct evaluation *v, size_t i, int overlap, const atomic_int *interrupt,
+                       struct err *e)
+{
+    struct dataset_sides sides;
+    struct buf record = {0};
+    int rc = dataset_decode_native(v->dataset, DATASET_VAL, i, &record, &sides, e);
+
+    if (rc == 0)
+        rc = score_record(v, i, (const void *)record.data, sides, overlap, NULL, interrupt, e);
+    buf_destroy(&record);
+    return rc;
 }
 
 int evaluate_wait(struct evaluation *v, struct err *e)

@@ -16,37 +16,53 @@
 #include "trainer/network/network.h"
 
 /* Predicts the probabilities of an image of any size with a network of fixed size: from the resized
- * image, or at the image's own scale from overlapping tiles. The caller frees the results.
+ * image, or at the image's own scale from overlapping tiles.
  *
  * Tiles lie inside the image; the last one of a row or column is moved back to end with it. An
- * image smaller than a tile is centred in zeros, as in training. Overlapping tiles are weighted by
- * the distance to their edge, so that no seam is visible. */
+ * image smaller than a tile is centred in zeros. Where tiles overlap, probabilities are averaged by
+ * a Gaussian around the middle of each tile, so that no seam is visible. Only the rows under one
+ * row of tiles are in memory. */
 
-/* *interrupt: not 0, the number of a signal, ends the prediction with an error; the pointer may be
- * NULL. progress: called after each tile; may be NULL. */
-struct predict_watch {
-    const atomic_int *interrupt;
-    void (*progress)(void *arg, size_t done, size_t total);
-    void *arg;
+struct predict_image { /* [height][width][channels] of a record (core/kernel.h); borrowed */
+    enum record_kind kind; /* RECORD_BYTES or RECORD_NUMBERS */
+    int height, width;
+    const void *values;
 };
 
-/* image: [height][width][channels], 0..1. overlap: the least number of pixels that neighbouring
- * tiles share. watch: may be NULL. Returns [height][width][classes], which the caller frees (with
- * one class, the probability of foreground), or NULL on error. */
-float *predict_tiled(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const struct predict_watch *watch,
-                     struct err *e);
+/* Sets dst to n numbers from the first on. */
+void predict_image_read(const struct predict_image *image, size_t first, size_t n, float *dst);
+
+struct predict_calls {
+    /* Takes the rows y to y + n - 1, p[n][width][classes] (with one class, the probability of
+     * foreground), in order; -1 ends the prediction. */
+    int (*rows)(void *arg, int y, int n, const float *p, struct err *e);
+    void (*progress)(void *arg, size_t done, size_t total); /* after each tile; may be NULL */
+    void *arg;
+    const atomic_int *interrupt; /* not 0, the number of a signal, ends it; may be NULL */
+};
+
+/* overlap: the least number of pixels that neighbouring tiles share. */
+int predict_tiled(struct network *n, const struct network_config *config,
+                  const struct predict_image *image, int overlap,
+                  const struct predict_calls *calls, struct err *e);
 
 /* As predict_tiled, from the image resized to the network's size with its aspect kept and padded
  * with zeros, as in training. The result is resized back. */
-float *predict_resized(struct network *n, const struct network_config *config, const float *image,
-                       int height, int width, struct err *e);
+int predict_resized(struct network *n, const struct network_config *config,
+                    const struct predict_image *image, const struct predict_calls *calls,
+                    struct err *e);
 
-/* Sets an overlap below 0, which means "not given", to a quarter of the tile's smaller side.
- * ERR_USAGE for more than three quarters of it, for an overlap without native, and for native with
+/* Sets *logits to those of the image resized so, which stay until the network's next run. */
+int predict_infer_resized(struct network *n, const struct network_config *config,
+                          const struct predict_image *image, const float **logits, struct err *e);
+
+/* Sets an overlap below 0, which means "not given", to predict_overlap. ERR_USAGE for more than three quarters of it, for an overlap without native, and for native with
  * a network that classifies whole images. */
 int predict_check_overlap(const struct network_config *config, bool native, long *overlap,
                           struct err *e);
+
+/* Returns half of the tile's smaller side, the overlap of tiles unless one is given. */
+int predict_overlap(const struct network_config *config);
 
 /* Sets p[classes] to the sigmoid of one logit, or the softmax of several. */
 void predict_probabilities(const float *logits, int classes, float *p);
@@ -94,8 +110,8 @@ int evaluate_wait(struct evaluation *v, struct err *e);
 /* Adds image i at its own size to its score; its loss stays. It is predicted in tiles (predict.c)
  * or, with an overlap below 0, resized to the network's size and back. Not for networks that
  * classify whole images. */
-int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
-                       const struct predict_watch *watch, struct err *e);
+int evaluate_image_own(struct evaluation *v, size_t i, int overlap, const atomic_int *interrupt,
+                       struct err *e);
 
 /* mirror_open with the network's device, if it has one. */
 int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e);
@@ -150,10 +166,10 @@ struct mask_picture {
 /* Writes the mask as an RGB PNG of its colours. */
 int mask_picture_write(const char *path, const struct mask_picture *m, struct err *e);
 
-/* Writes the mask over its image, [height][width][channels] as the network sees it, with 1 or 3
- * channels, as an RGB PNG. The background of a binary mask is left clear. */
-int mask_picture_write_overlay(const char *path, const struct mask_picture *m, const float *image,
-                               int channels, struct err *e);
+/* Writes the mask over its image as the network sees it, with 1 or 3 channels, as an RGB PNG. The
+ * background of a binary mask is left clear. */
+int mask_picture_write_overlay(const char *path, const struct mask_picture *m,
+                               const struct predict_image *image, int channels, struct err *e);
 
 /* Pictures of four validation images, from the best to the worst, for the report's page. */
 

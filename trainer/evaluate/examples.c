@@ -35,8 +35,9 @@ static void choose_colour(const struct mask_picture *m, int class, float rgb[3])
 }
 
 /* Writes the share `opacity` of the mask's colours over the image, which is not read for 1. */
-static int write_picture(const char *path, const struct mask_picture *m, const float *image,
-                         int channels, float opacity, struct err *e)
+static int write_picture(const char *path, const struct mask_picture *m,
+                         const struct predict_image *image, int channels, float opacity,
+                         struct err *e)
 {
     size_t n = (size_t)m->height * (size_t)m->width;
     uint8_t *rgb = mem_alloc(3, n, e);
@@ -50,8 +51,10 @@ static int write_picture(const char *path, const struct mask_picture *m, const f
         bool is_clear = opacity < 1 && m->is_binary && !m->mask[i];
         float share = is_clear ? 0 : opacity;
         for (size_t c = 0; c < 3; c++) {
-            size_t at = i * (size_t)channels + (channels == 3 ? c : 0);
-            float v = share < 1 ? scale_shown(m->scale, image[at]) : 0;
+            float v = 0;
+            if (share < 1)
+                predict_image_read(image, i * (size_t)channels + (channels == 3 ? c : 0), 1, &v);
+            v = share < 1 ? scale_shown(m->scale, v) : 0;
             rgb[3 * i + c] =
                 (uint8_t)lrintf(255 * ((1 - share) * v + share * colours[m->mask[i]][c]));
         }
@@ -66,8 +69,8 @@ int mask_picture_write(const char *path, const struct mask_picture *m, struct er
     return write_picture(path, m, NULL, 0, 1, e);
 }
 
-int mask_picture_write_overlay(const char *path, const struct mask_picture *m, const float *image,
-                               int channels, struct err *e)
+int mask_picture_write_overlay(const char *path, const struct mask_picture *m,
+                               const struct predict_image *image, int channels, struct err *e)
 {
     return write_picture(path, m, image, channels, 0.4F, e);
 }
@@ -105,81 +108,88 @@ static uint8_t true_class(float target, int classes)
     return target > 0 ? (uint8_t)target : 0;
 }
 
-/* A picture of both masks over the same image. */
+/* A picture of both masks over the same image, of which every step-th pixel is used. */
 struct pair {
+    const struct network_config *config;
+    struct predict_image from;
+    const struct record *record;
+    const char *target;
+    int step;
     int height, width; /* of the picture */
     float *image;
     uint8_t *mask;
 };
 
-/* Fills the pair from image, target and logits of the network's size, of which every step-th pixel
- * is used. */
-static void fill_pair(struct pair *p, const struct network_config *c, int step, const float *image,
-                      const float *target, const float *logits)
+static float target_at(const struct pair *p, size_t i)
 {
-    size_t channels = (size_t)c->channels, classes = (size_t)c->classes;
-    int side = (p->width - GAP) / 2;
+    enum record_kind kind = (enum record_kind)p->record->target_kind;
+    float v;
 
-    for (int y = 0; y < p->height; y++)
-        for (int x = 0; x < p->width; x++) {
-            bool right = x >= side + GAP;
-            size_t dst = (size_t)y * (size_t)p->width + (size_t)x;
-            size_t src = (size_t)(y * step) * (size_t)c->width +
-                         (size_t)((right ? x - side - GAP : x) * step);
-            if (x >= side && !right)
-                continue;
-            memcpy(p->image + dst * channels, image + src * channels, channels * sizeof *image);
-            p->mask[dst] = !right             ? true_class(target[src], c->classes)
-                           : c->classes == 1 ? logits[src] > 0
-                                             : (uint8_t)predict_largest(logits + src * classes,
-                                                                        c->classes);
-        }
+    record_decode(kind, p->target + i * (kind == RECORD_NUMBERS ? sizeof v : 1),
+                  p->record->target_divisor, 1, &v);
+    return v;
 }
 
-static int write_pair(struct example_writer *w, const char *path, size_t index, struct pair *p,
-                      int step, struct err *e)
+/* Fills the rows of the pair that these rows of probabilities have. */
+static int fill_rows(void *arg, int y, int n, const float *prob, struct err *e)
 {
-    struct evaluation *v = w->v;
-    const struct network_config *c = v->config;
-    float *input = network_input(v->network, false, 1, e), *target = NULL;
-    size_t pixels = (size_t)c->height * (size_t)c->width;
-    float *image = mem_alloc(pixels, (size_t)c->channels * sizeof *image, e);
-    const float *logits;
-    int rc = -1;
+    struct pair *p = arg;
+    int side = (p->width - GAP) / 2, classes = p->config->classes;
+    size_t channels = (size_t)p->config->channels, width = (size_t)p->from.width;
 
-    if (input && image && (target = mem_alloc(pixels, sizeof *target, e)) &&
-        dataset_get(v->dataset, DATASET_VAL, index, image, target, e) == 0) {
-        memcpy(input, image, pixels * (size_t)c->channels * sizeof *image);
-        rc = network_infer(v->network, 1, &logits, e);
-    }
-    if (rc == 0) {
-        const struct mask_picture picture = {p->height, p->width, p->mask, c->classes == 1,
-                                             w->classes, w->scale};
-        fill_pair(p, c, step, image, target, logits);
-        files_unlink(path);
-        rc = mask_picture_write_overlay(path, &picture, p->image, c->channels, e);
-    }
-    free(target);
-    free(image);
-    return rc;
+    for (int row = y; row < y + n && row / p->step < p->height; row++)
+        for (int x = 0; row % p->step == 0 && x < side; x++) {
+            size_t left = (size_t)(row / p->step) * (size_t)p->width + (size_t)x;
+            size_t right = left + (size_t)(side + GAP), column = (size_t)(x * p->step);
+            size_t src = (size_t)row * width + column;
+            const float *of = prob + ((size_t)(row - y) * width + column) * (size_t)classes;
+
+            predict_image_read(&p->from, src * channels, channels, p->image + left * channels);
+            memcpy(p->image + right * channels, p->image + left * channels,
+                   channels * sizeof *p->image);
+            p->mask[left] = true_class(target_at(p, src), classes);
+            p->mask[right] = classes == 1 ? of[0] > 0.5F : (uint8_t)predict_largest(of, classes);
+        }
+    return 0;
+}
+
+static int write_pair(struct example_writer *w, const char *path, struct pair *p, struct err *e)
+{
+    const struct predict_calls calls = {.rows = fill_rows, .arg = p};
+    const struct mask_picture picture = {p->height, p->width, p->mask, p->config->classes == 1,
+                                         w->classes, w->scale};
+    const struct predict_image pixels = {RECORD_NUMBERS, p->height, p->width, p->image};
+
+    if (predict_tiled(w->v->network, p->config, &p->from, predict_overlap(p->config), &calls, e))
+        return -1;
+    files_unlink(path);
+    return mask_picture_write_overlay(path, &picture, &pixels, p->config->channels, e);
 }
 
 static int write_example(struct example_writer *w, const char *name,
                          const struct ranked_image *image, struct err *e)
 {
     const struct network_config *c = w->v->config;
-    int longest = c->height > c->width ? c->height : c->width;
+    const struct record *r = dataset_record(w->v->dataset, DATASET_VAL, image->index, e);
+    struct dataset_sides from = dataset_sides(w->v->dataset, DATASET_VAL, image->index);
+    int longest = from.height > from.width ? from.height : from.width;
     int step = (longest + MOST_SIDE - 1) / MOST_SIDE;
-    struct pair p = {.height = c->height / step, .width = 2 * (c->width / step) + GAP};
-    size_t pixels = (size_t)p.height * (size_t)p.width;
+    struct pair p = {.config = c, .record = r, .step = step,
+                     .height = from.height / step, .width = 2 * (from.width / step) + GAP};
+    size_t pixels = (size_t)p.height * (size_t)p.width, channels = (size_t)c->channels;
     char path[PATH_MAX];
     int rc = -1;
 
+    if (!r)
+        return -1;
+    p.from = (struct predict_image){(enum record_kind)r->image_kind, from.height, from.width,
+                                    record_image(r)};
+    p.target = record_target(r, (size_t)from.height * (size_t)from.width * channels);
     snprintf(path, sizeof path, "%s/%s.png", w->dir, name);
-    p.image = mem_zero(pixels, (size_t)c->channels * sizeof *p.image, e);
+    p.image = mem_zero(pixels, channels * sizeof *p.image, e);
     p.mask = mem_zero(pixels, 1, e);
     if (p.image && p.mask)
-        rc = write_pair(w, path, image->index, &p, step, e);
+        rc = write_pair(w, path, &p, e);
     free(p.image);
     free(p.mask);
     buf_addf(&w->table, "%s,", name);

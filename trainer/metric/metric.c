@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define IMAGE_LOSS_CLASSES 256 /* at most */
-
 /* Counts pixels, and computes metrics from the counts. */
 
 int64_t score_union(const struct score_counts *counts)
@@ -210,12 +208,12 @@ static double overlap(const struct loss_terms *terms, double w, double common, d
 }
 
 /* The logit of each pixel is that of the foreground; that of the background is 0. */
-static void add_binary_image_loss(struct image_loss *l, const struct loss_terms *terms,
-                                  const float *z, const float *t, size_t n)
+static void add_binary_image_loss(struct image_loss *l, struct image_loss_dice *d,
+                                  const struct loss_terms *terms, const float *z, const float *t,
+                                  size_t n)
 {
     const float *weights = terms->ce_weights;
     float pred = (float)(2 * terms->alpha), truth = (float)(2 * terms->beta);
-    double common = 0, sum = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (t[i] < 0)
@@ -226,10 +224,9 @@ static void add_binary_image_loss(struct image_loss *l, const struct loss_terms 
         l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m)) *
                  focus(terms, (double)q);
         l->weight += w;
-        common += (double)(p * t[i]);
-        sum += (double)(pred * p + truth * t[i]);
+        d->common[0] += (double)(p * t[i]);
+        d->sum[0] += (double)(pred * p + truth * t[i]);
     }
-    l->dice += 1 - overlap(terms, 1, common, sum);
 }
 
 static double log_sum(const float *z, int classes)
@@ -243,12 +240,10 @@ static double log_sum(const float *z, int classes)
     return (double)(largest + logf(fmaxf(sum, 1)));
 }
 
-static void add_classes(struct image_loss *l, int classes, const struct loss_terms *terms,
-                        const float *z, const float *t, size_t n)
+static void add_classes(struct image_loss *l, struct image_loss_dice *d, int classes,
+                        const struct loss_terms *terms, const float *z, const float *t, size_t n)
 {
-    const float *weights = terms->ce_weights, *dice_weights = terms->dice_weights;
-    double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0};
-    double dice = 0, all_weights = 0;
+    const float *weights = terms->ce_weights;
 
     for (size_t i = 0; i < n; i++, z += classes) {
         if (t[i] < 0)
@@ -256,31 +251,48 @@ static void add_classes(struct image_loss *l, int classes, const struct loss_ter
         int target = (int)t[i];
         double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes), q = 0;
         l->weight += w;
-        common[target] += exp((double)z[target] - all);
-        sum[target] += 2 * terms->beta;
+        d->common[target] += exp((double)z[target] - all);
+        d->sum[target] += 2 * terms->beta;
         for (int c = 0; c < classes; c++) {
             double p = exp((double)z[c] - all);
-            sum[c] += 2 * terms->alpha * p;
+            d->sum[c] += 2 * terms->alpha * p;
             q += c == target ? 0 : p;
         }
         l->ce += w * (all - (double)z[target]) * focus(terms, q);
     }
+}
+
+void image_loss_add_part(struct image_loss *l, struct image_loss_dice *d, int classes,
+                         const struct loss_terms *terms, const float *logits, const float *target,
+                         size_t n)
+{
+    if (classes == 1)
+        add_binary_image_loss(l, d, terms, logits, target, n);
+    else
+        add_classes(l, d, classes, terms, logits, target, n);
+}
+
+void image_loss_end(struct image_loss *l, const struct image_loss_dice *d, int classes,
+                    const struct loss_terms *terms)
+{
+    double dice = 0, weights = 0;
+
     for (int c = 0; c < classes; c++) {
-        double w = dice_weights ? (double)dice_weights[c] : 1;
-        dice += overlap(terms, w, common[c], sum[c]);
-        all_weights += w;
+        double w = classes > 1 && terms->dice_weights ? (double)terms->dice_weights[c] : 1;
+        dice += overlap(terms, w, d->common[c], d->sum[c]);
+        weights += w;
     }
-    l->dice += 1 - dice / all_weights;
+    l->dice += 1 - dice / weights;
+    l->images++;
 }
 
 void image_loss_add(struct image_loss *l, int classes, const struct loss_terms *terms,
                     const float *logits, const float *target, size_t n)
 {
-    if (classes == 1)
-        add_binary_image_loss(l, terms, logits, target, n);
-    else
-        add_classes(l, classes, terms, logits, target, n);
-    l->images++;
+    struct image_loss_dice d = {{0}, {0}};
+
+    image_loss_add_part(l, &d, classes, terms, logits, target, n);
+    image_loss_end(l, &d, classes, terms);
 }
 
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l)

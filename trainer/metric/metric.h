@@ -82,6 +82,17 @@ struct image_loss {
 void image_loss_add(struct image_loss *l, int classes, const struct loss_terms *terms,
                     const float *logits, const float *target, size_t n);
 
+/* The same of an image in parts. dice: begins as zeros, and is that of one image. */
+#define IMAGE_LOSS_CLASSES 256 /* at most */
+struct image_loss_dice {
+    double common[IMAGE_LOSS_CLASSES], sum[IMAGE_LOSS_CLASSES]; /* as overlap in metric.c has them */
+};
+void image_loss_add_part(struct image_loss *l, struct image_loss_dice *dice, int classes,
+                         const struct loss_terms *terms, const float *logits,
+                         const float *target, size_t n);
+void image_loss_end(struct image_loss *l, const struct image_loss_dice *dice, int classes,
+                    const struct loss_terms *terms);
+
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 
 /* Returns ce / weight + dice / images, or only one of the terms. NaN without images. */

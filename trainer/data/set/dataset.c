@@ -72,9 +72,21 @@ uint64_t dataset_hash(const struct dataset *ds)
     return h;
 }
 
-static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
+/* Returns the size of an image's record. */
+static struct dataset_sides sides_of(const struct dataset *ds, const struct split_item *item)
 {
-    return width == (uint32_t)ds->config.width && height == (uint32_t)ds->config.height;
+    return ds->config.native ? (struct dataset_sides){(int)item->height, (int)item->width}
+                             : (struct dataset_sides){ds->config.height, ds->config.width};
+}
+
+struct dataset_sides dataset_sides(const struct dataset *ds, enum dataset_part part, size_t i)
+{
+    return sides_of(ds, &get_part(ds, part)->items[i]);
+}
+
+static bool is_size(struct dataset_sides to, uint32_t width, uint32_t height)
+{
+    return width == (uint32_t)to.width && height == (uint32_t)to.height;
 }
 
 static int check_size(const struct dataset *ds, const struct split_item *item, const char *file,
@@ -269,9 +281,19 @@ static bool is_labelled(const struct dataset *ds)
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
 }
 
-static size_t count_values(const struct dataset *ds)
+static size_t count_pixels(struct dataset_sides to)
 {
-    return (size_t)ds->config.height * (size_t)ds->config.width * (size_t)ds->config.channels;
+    return (size_t)to.height * (size_t)to.width;
+}
+
+static size_t count_values(const struct dataset *ds, struct dataset_sides to)
+{
+    return count_pixels(to) * (size_t)ds->config.channels;
+}
+
+static size_t count_targets(const struct dataset *ds, struct dataset_sides to)
+{
+    return ds->split->nclasses ? 1 : count_pixels(to);
 }
 
 /* Estimates the size of the decoded samples of a part, assuming files of 8 bits. */
@@ -281,38 +303,41 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
     uint64_t nbytes = 0;
 
     for (size_t i = 0; i < p->count; i++) {
-        bool same = is_size(ds, p->items[i].width, p->items[i].height);
+        struct dataset_sides to = sides_of(ds, &p->items[i]);
+        bool same = is_size(to, p->items[i].width, p->items[i].height);
         enum record_kind mask = same ? RECORD_BYTES : RECORD_NUMBERS;
         enum record_kind image = ds->config.scale == SCALE_FULL ? mask : RECORD_NUMBERS;
-        nbytes += record_size(image, count_values(ds), is_labelled(ds) ? RECORD_LABELS : mask,
-                              dataset_targets(ds));
+        nbytes += record_size(image, count_values(ds, to), is_labelled(ds) ? RECORD_LABELS : mask,
+                              count_targets(ds, to));
     }
     return nbytes;
 }
 
 static int put_image(const struct dataset *ds, const struct pixels *img, const char *name,
-                     enum record_kind kind, void *dst, struct err *e)
+                     enum record_kind kind, struct dataset_sides to, void *dst, struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
+    float *numbers = dst;
 
     if (kind == RECORD_BYTES) {
         picture_to_bytes(img, ds->config.channels, dst);
         return 0;
     }
-    float *numbers = mem_alloc(n, sizeof *numbers, e);
-    if (!numbers)
+    bool resizes = !is_size(to, img->width, img->height);
+    if (resizes && !(numbers = mem_alloc(n, sizeof *numbers, e)))
         return -1;
     int rc = scale_picture(img, ds->config.channels, ds->config.scale,
                            ds->config.levels->values, name, numbers, e);
-    if (rc == 0)
-        resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height,
-                   ds->config.width, ds->config.channels);
-    free(numbers);
+    if (rc == 0 && resizes)
+        resize_pad(numbers, (int)img->height, (int)img->width, dst, to.height, to.width,
+                   ds->config.channels);
+    if (resizes)
+        free(numbers);
     return rc;
 }
 
 static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
-                      uint8_t *dst, struct err *e)
+                      struct dataset_sides to, uint8_t *dst, struct err *e)
 {
     uint8_t *labels = mem_alloc((size_t)mask->width * mask->height, 1, e);
     int rc = 0;
@@ -324,19 +349,19 @@ static int put_labels(const struct dataset *ds, const struct pixels *mask, const
     else
         mask_label(mask, ds->ignore, labels);
     if (rc == 0)
-        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->config.height,
-                          ds->config.width, RECORD_IGNORE);
+        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, to.height, to.width,
+                          RECORD_IGNORE);
     free(labels);
     return rc;
 }
 
 static int put_target(const struct dataset *ds, const struct pixels *mask, const char *name,
-                      const struct record *r, void *dst, struct err *e)
+                      const struct record *r, struct dataset_sides to, void *dst, struct err *e)
 {
     size_t n = (size_t)mask->width * mask->height;
 
     if (r->target_kind == RECORD_LABELS)
-        return put_labels(ds, mask, name, dst, e);
+        return put_labels(ds, mask, name, to, dst, e);
     if (r->target_kind == RECORD_BYTES) {
         memcpy(dst, mask->samples, n);
         return 0;
@@ -346,15 +371,14 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
         return -1;
     for (size_t i = 0; i < n; i++)
         numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
-    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->config.height,
-               ds->config.width, 1);
+    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, to.height, to.width, 1);
     free(numbers);
     return 0;
 }
 
-static enum record_kind kind_of_values(const struct dataset *ds, const struct pixels *img)
+static enum record_kind kind_of_values(struct dataset_sides to, const struct pixels *img)
 {
-    return img->bits == 8 && is_size(ds, img->width, img->height) ? RECORD_BYTES : RECORD_NUMBERS;
+    return img->bits == 8 && is_size(to, img->width, img->height) ? RECORD_BYTES : RECORD_NUMBERS;
 }
 
 static int make_record(const struct dataset *ds, const struct split_item *item,
@@ -362,14 +386,15 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        struct err *e)
 {
     struct record r = {.image_kind = RECORD_NUMBERS, .target_kind = RECORD_LABELS};
+    struct dataset_sides to = sides_of(ds, item);
 
     if (ds->config.scale == SCALE_FULL)
-        r.image_kind = kind_of_values(ds, img);
+        r.image_kind = kind_of_values(to, img);
     if (mask && !is_labelled(ds)) {
-        r.target_kind = kind_of_values(ds, mask);
+        r.target_kind = kind_of_values(to, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     }
-    size_t nbytes = record_nbytes(&r, count_values(ds), dataset_targets(ds));
+    size_t nbytes = record_nbytes(&r, count_values(ds, to), count_targets(ds, to));
     char *bytes = buf_reserve(dst, nbytes);
     if (!bytes)
         return mem_fail(e);
@@ -377,11 +402,11 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
     memset(bytes, 0, nbytes);
     memcpy(bytes, &r, sizeof r);
     struct record *made = (void *)bytes;
-    uint8_t *target = record_target(made, count_values(ds));
-    if (put_image(ds, img, item->image, (enum record_kind)r.image_kind, record_image(made), e))
+    uint8_t *target = record_target(made, count_values(ds, to));
+    if (put_image(ds, img, item->image, (enum record_kind)r.image_kind, to, record_image(made), e))
         return -1;
     if (item->mask)
-        return put_target(ds, mask, item->mask, made, target, e);
+        return put_target(ds, mask, item->mask, made, to, target, e);
     *target = (uint8_t)item->label;
     return 0;
 }
@@ -553,39 +578,21 @@ int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *ima
                 struct err *e)
 {
     const struct record *r = dataset_record(ds, part, i, e);
+    struct dataset_sides sides = dataset_sides(ds, part, i);
 
     if (!r)
         return -1;
-    record_unpack(r, count_values(ds), dataset_targets(ds), image, mask);
+    record_unpack(r, count_values(ds, sides), count_targets(ds, sides), image, mask);
     return 0;
 }
 
-int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t i,
-                       struct dataset_native *dst, struct err *e)
+int dataset_decode_native(const struct dataset *ds, enum dataset_part part, size_t i,
+                          struct buf *dst, struct dataset_sides *sides, struct err *e)
 {
     const struct split_item *item = &get_part(ds, part)->items[i];
-    struct dataset own = *ds; /* the same data set at the size of this sample */
-    struct buf record = {0};
+    struct dataset own = *ds;
 
-    own.config.height = (int)item->height;
-    own.config.width = (int)item->width;
-    *dst = (struct dataset_native){
-        .height = own.config.height, .width = own.config.width,
-        .image = malloc(count_values(&own) * sizeof *dst->image),
-        .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
-    int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : mem_fail(e);
-    if (rc == 0)
-        record_unpack((const void *)record.data, count_values(&own), dataset_targets(&own),
-                      dst->image, dst->mask);
-    else
-        dataset_native_free(dst);
-    buf_destroy(&record);
-    return rc;
-}
-
-void dataset_native_free(struct dataset_native *native)
-{
-    free(native->image);
-    free(native->mask);
-    *native = (struct dataset_native){0};
+    own.config.native = true;
+    *sides = sides_of(&own, item);
+    return decode_sample(&own, item, dst, e);
 }

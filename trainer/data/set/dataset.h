@@ -13,6 +13,7 @@
 #ifndef UNETCTL_TRAINER_DATA_SET_DATASET_H
 #define UNETCTL_TRAINER_DATA_SET_DATASET_H
 
+#include "src/buf.h"
 #include "trainer/core/kernel.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/source.h"
@@ -111,8 +112,10 @@ struct dataset_config {
      * *left_out is set to their number. */
     const char *run_split;
     size_t *left_out;
-    /* Images are resized with their aspect ratio kept, and padded with zeros. */
+    /* Images are resized with their aspect ratio kept, and padded with zeros; with native, which
+     * needs masks, they keep their size, and no side of one is shorter. */
     int height, width;
+    bool native;
     /* 1 for grey, 3 for RGB, or the number that the images have (image_file.h). */
     int channels;
     enum scale scale; /* of the images' samples */
@@ -150,8 +153,15 @@ size_t dataset_count(const struct dataset *ds, enum dataset_part part);
  * "cat/0001.png" or "FILE#0000012". */
 const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i);
 
-/* Sets the height and width that all samples have, and returns their channels. */
+/* Sets the height and width of what a network reads, and returns the channels. */
 int dataset_size(const struct dataset *ds, int *height, int *width);
+
+/* Returns the size of the record of sample i: that of the network, or with config.native the
+ * image's own. */
+struct dataset_sides {
+    int height, width;
+};
+struct dataset_sides dataset_sides(const struct dataset *ds, enum dataset_part part, size_t i);
 
 /* Returns whether samples have masks; otherwise each image has one class (class folders, CIFAR-10,
  * idx). */
@@ -179,26 +189,20 @@ const struct picture_levels *dataset_levels(const struct dataset *ds);
 /* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);
 
-/* Returns the record of sample i, of height * width * channels and dataset_targets numbers, valid
- * until dataset_close. Without a cache file, the first call for a sample decodes its files and
+/* Returns the record of sample i, of as many numbers as dataset_sides says, valid until
+ * dataset_close. Without a cache file, the first call for a sample decodes its files and
  * checks their hashes. Thread-safe. */
 const struct record *dataset_record(struct dataset *ds, enum dataset_part part, size_t i,
                                     struct err *e);
 
-/* Copies sample i to image [height][width][channels], 0..1 (data/image/pixels.h), and mask
- * [dataset_targets]: 0..1, or the class number if there are several; ignored pixels are -1.
+/* Copies sample i to image [height][width][channels], 0..1 (data/image/pixels.h), and its target,
+ * a mask [height][width] or a class: 0..1, or the class number if there are several; ignored pixels are -1.
  * Otherwise as dataset_record. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 
-/* Decodes sample i at the size of its files, anew in each call. The caller frees it with
- * dataset_native_free. */
-struct dataset_native {
-    int height, width;
-    float *image, *mask; /* as in dataset_get */
-};
-int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t i,
-                       struct dataset_native *dst, struct err *e);
-void dataset_native_free(struct dataset_native *native);
+/* Appends the record of sample i at the size of its files to dst, decoded anew in each call. */
+int dataset_decode_native(const struct dataset *ds, enum dataset_part part, size_t i,
+                          struct buf *dst, struct dataset_sides *sides, struct err *e);
 
 #endif

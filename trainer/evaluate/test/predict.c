@@ -35,6 +35,63 @@ static float *noise(size_t n)
     return image;
 }
 
+/* The rows of a prediction of one class, in order. */
+struct taken {
+    float *p;
+    int width, next;
+};
+
+static int take_rows(void *arg, int y, int n, const float *p, struct err *e)
+{
+    struct taken *t = arg;
+    size_t width = (size_t)t->width;
+
+    if (y != t->next)
+        bail_out("row %d follows %d", y, t->next);
+    memcpy(t->p + (size_t)y * width, p, (size_t)n * width * sizeof *p);
+    t->next = y + n;
+    return 0;
+}
+
+static float *predict(struct network *n, const struct network_config *c,
+                      const struct predict_image *image, int overlap)
+{
+    struct taken t = {calloc((size_t)image->height * (size_t)image->width, sizeof *t.p),
+                      image->width, 0};
+    const struct predict_calls calls = {.rows = take_rows, .arg = &t};
+    struct err e;
+
+    if (!t.p || predict_tiled(n, c, image, overlap, &calls, &e) || t.next != image->height)
+        bail_out("no prediction");
+    return t.p;
+}
+
+/* A network whose logits are the same everywhere: blended with any weights, so is the result. */
+static void test_weights(struct network *n, int height, int width, int overlap)
+{
+    const struct weights *w = network_weights(n);
+    float *saved = malloc(w->nparams * sizeof *saved), *image = noise((size_t)(height * width));
+    float worst = 0, want = 1 / (1 + expf(-0.7F));
+
+    if (!saved || !image)
+        bail_out("no memory");
+    memcpy(saved, w->value, w->nparams * sizeof *saved);
+    memset(w->value, 0, w->nparams * sizeof *saved);
+    for (size_t i = 0; i < w->nentries; i++) /* the bias of the only class */
+        if (w->entries[i].role == WEIGHTS_PARAM && w->entries[i].count == 1)
+            w->value[w->entries[i].offset] = 0.7F;
+    const struct predict_image of = {RECORD_NUMBERS, height, width, image};
+    float *p = predict(n, &config, &of, overlap);
+    for (int i = 0; i < height * width; i++)
+        worst = fmaxf(worst, fabsf(p[i] - want));
+    ok(worst < 1e-6F, "%dx%d, overlap %d: weights add up to 1 everywhere: %g", height, width,
+       overlap, (double)worst);
+    memcpy(w->value, saved, w->nparams * sizeof *saved);
+    free(p);
+    free(image);
+    free(saved);
+}
+
 /* In a corner that lies under one tile only, far from the tile's other edges, the tile's result
  * equals that of the whole image. */
 static void test_against_whole(void)
@@ -49,9 +106,10 @@ static void test_against_whole(void)
     struct network *whole = network_create(&large, &e), *parts = network_create(&tile, &e);
     if (!whole || !parts || !image)
         bail_out("%s", e.text);
-    float *p = predict_tiled(parts, &tile, image, 64, 72, 44, NULL, &e);
+    const struct predict_image of = {RECORD_NUMBERS, 64, 72, image};
+    float *p = predict(parts, &tile, &of, 44);
     memcpy(network_input(whole, false, 1, &e), image, 64 * 72 * sizeof *image);
-    if (!p || network_infer(whole, 1, &logits, &e))
+    if (network_infer(whole, 1, &logits, &e))
         bail_out("%s", e.text);
     for (size_t y = 0; y < 4; y++)
         for (size_t x = 0; x < 4; x++)
@@ -66,12 +124,14 @@ static void test_against_whole(void)
 static void test_small(struct network *n)
 {
     struct err e;
-    float *image = noise(5 * 7), *p = predict_tiled(n, &config, image, 5, 7, 4, NULL, &e);
+    float *image = noise(5 * 7);
+    const struct predict_image of = {RECORD_NUMBERS, 5, 7, image};
+    float *p = predict(n, &config, &of, 4);
     float *padded = calloc(16 * 24, sizeof *padded), worst = 0;
     const float *logits;
 
-    if (!p || !padded)
-        bail_out("no prediction");
+    if (!padded)
+        bail_out("no memory");
     for (size_t y = 0; y < 5; y++)
         memcpy(padded + (y + 5) * 24 + 8, image + y * 7, 7 * sizeof *image);
     memcpy(network_input(n, false, 1, &e), padded, 16 * 24 * sizeof *padded);
@@ -101,6 +161,9 @@ int main(void)
     test_cover(1000, 96, 0);
     test_cover(56, 32, 8);
     is_int(predict_tile_begin(20, 32, 8, 0), -6, "a tile larger than the image is centred");
+    test_weights(n, 61, 100, 8);
+    test_weights(n, 40, 25, 0);
+    test_weights(n, 10, 70, 12);
     test_against_whole();
     test_small(n);
     network_destroy(n);
