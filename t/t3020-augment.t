@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Training with images that are loaded ahead and augmented: the same weights for any number of
-# loading threads, ranks of a step or none; options that cannot be.
+# Training with images that are loaded ahead, augmented or cut into patches: the same weights for
+# any number of loading threads, ranks of a step or none; options that cannot be.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -64,4 +64,104 @@ report $? "a refused preview makes no folder"
 exits 2 "an unknown augmentation is refused by preview" \
     unet-train data preview --data data --size 32x32 --set augment.shear=1 \
     --out look
+
+# --- patches -------------------------------------------------------------------------------------
+ok "images of one size" unet-train data synth --out oblongs --count 6 --size 97x130 --seed 6
+ok "... and of another" unet-train data synth --out sizes --count 6 --size 160x120 --seed 5
+for one in oblongs/images/* oblongs/masks/*; do cp "$one" "sizes/$(dirname "${one#*/}")/odd$(basename "$one")"; done
+ok "their split is made" unet-train data split --data sizes --out sizes.json
+patches=(unet-train train --data sizes --set data.split=sizes.json --set data.patch=64x48
+    --set model.base=4 --set model.depth=2 --threads 1 --set train.loss=ce+dice
+    --set train.global_batch=4 --set train.lr_scaling=none --set model.batch_norm=none
+    --set augment.hflip=true --lr 0.003 --epochs 3 --set train.eval_epochs=1)
+ok "a training on patches" "${patches[@]}" --out p1
+like "$ERR" 'at their own size, in patches of 64 x 48' "images keep their size"
+like "$ERR" 'validation at each image.s own size, in tiles of 64 x 48: IoU' "also in the validation"
+ok "... with five loading threads, from a cache file" "${patches[@]}" --set data.workers=5 \
+    --set data.cache=kept --out p5
+is "$(weights p5)" "$(weights p1)" "gives the same weights"
+curve() { cut -d, -f1,4 "$1/log.csv"; }
+is "$(curve p5)" "$(curve p1)" "and the same curve"
+ok "... on two ranks" "${patches[@]}" --gpus 2 --out p2
+ok "... on three" "${patches[@]}" --gpus 3 --out p3
+near() { # the losses of two runs, which ranks sum in another order
+    paste -d, <(grep -oE '"loss":[0-9.]+' "$1/record.jsonl") \
+        <(grep -oE '"loss":[0-9.]+' "$2/record.jsonl") | sed 's/"loss"://g' |
+        awk -F, '{ d = $1 / $2 - 1; if (d * d > 1e-6 || $1 == "") bad = 1 } END { exit bad || NR < 6 }'
+}
+ok "two ranks have the losses of one, in training and validation" near p1 p2
+ok "so have three" near p1 p3
+counts() { cut -d, -f1,2,8-11 "$1/images.csv"; }
+is "$(counts p2)" "$(counts p1)" "and the same masks and pixels"
+cut_off() { # OUT: a run that is killed when it has a checkpoint within an epoch
+    "${patches[@]}" --set train.checkpoint_s=0.000001 --epochs 30 --out "$1" >"$OUT" 2>&1 &
+    local pid=$!
+    wait_until 60 eval "ls $1/checkpoint/state-0000001-*[1-9]* >/dev/null 2>&1"
+    kill -KILL $pid
+    wait $pid
+    [ ! -e "$1/DONE" ]
+}
+ok "a longer one is killed within an epoch" cut_off killed 2>"$ERR"
+ok "and continued" "${patches[@]}" --set train.checkpoint_s=0.000001 --epochs 30 --out killed
+ok "another is not" "${patches[@]}" --epochs 30 --out whole
+is "$(weights killed)" "$(weights whole)" "both end with the same weights"
+like whole/DONE '"own_size":[{]"scale":"own","iou":(0[.][0-9]+),.*' "there is a score at the own size"
+is "$(grep -o '"iou":[0-9.]*' whole/DONE | sort | uniq -c | awk '{ print $1 }')" 2 "which is the run's"
+like whole/checkpoint/model.json '"height":64,"width":48,"scale":"native"' "model.json says how"
+exits 0 "eval tiles them, too" unet-train eval -c whole --split sizes.json --json --threads 1
+like "$OUT" '"scale":"native"' "which it says"
+is "$(grep -o '"intersection":[0-9]*' "$OUT")" "$(grep -o '"intersection":[0-9]*' whole/DONE | head -n 1)" \
+    "with the run's counts"
+ok "predict does, for any size" unet-train predict -c whole --threads 1 --out masks \
+    sizes/images/0001.png sizes/images/odd0001.png data/images/0001.png
+is "$(unet-train data check masks | cut -f 2-3 | sort | xargs)" "120 160 130 97 32 32" \
+    "masks have the images' sizes"
+for one in patches=20 patch_foreground=0 patch=48x64; do
+    ok "data.$one" "${patches[@]}" --set "data.$one" --out "own-${one%=*}"
+    isnt "$(weights "own-${one%=*}")" "$(weights p1)" "gives other weights"
+done
+like own-patches/record.jsonl '"images":20,' "an epoch has the patches that are asked for"
+ok "a preview" unet-train data preview --data sizes --set data.patch=64x48 --count 3 --out cut
+is "$(unet-train data check cut | cut -f 2-3 | sort | uniq -c | xargs)" "3 192 64" "shows patches"
+if command -v python3 >/dev/null; then
+    # one image of one grey value; masks without foreground
+    PYTHONPATH=$srcdir/t python3 -c '
+from png import *
+dataset("flat", [squares((0, 255), i, 64) for i in range(6)])
+write("flat/images/02.png", [[90] * 64] * 64)
+dataset("none", [[[0] * 64] * 64] * 6)'
+    small=(unet-train train --set model.base=2 --set model.depth=1 --threads 1 --epochs 1 \
+        --set data.patch=32x32)
+    for scale in range percentile zscore; do
+        ok "a constant image, data.scale=$scale" "${small[@]}" --data flat \
+            --set data.scale=$scale --out "flat-$scale"
+        unlike flat-$scale/record.jsonl 'nan|inf' "is trained on"
+    done
+    exits 7 "a set without foreground is refused" "${small[@]}" --data none --out bad1
+    like "$ERR" 'none of the [0-9]+ training masks has foreground.*data.patch_foreground=0' "in one line"
+    ok "unless no patch is to have any" "${small[@]}" --data none --set data.patch_foreground=0 \
+        --out without
+else
+    skip 'python3 is not installed' "constant images, masks without foreground"
+fi
+exits 7 "a patch larger than an image" "${patches[@]}" --set data.patch=100x48 --out bad2
+like "$ERR" 'images/odd0001.png: its 97x130 pixels \(height, width\) are fewer than data.patch: 100x48; set' \
+    "names the image, and what to set"
+exits 3 "a patch that the network cannot have" "${patches[@]}" --set data.patch=66x48 --out bad3
+exits 2 "half a size" "${patches[@]}" --set data.patch=64 --out bad4
+like "$ERR" 'data.patch: .*64.* must be HEIGHTxWIDTH in pixels, as in 256x256' "says the form"
+exits 2 "a share above 1" "${patches[@]}" --set data.patch_foreground=1.5 --out bad5
+exits 2 "a size beside the patch's" "${patches[@]}" --size 64x64 --out bad6
+like "$ERR" 'no effect beside data.patch: 64x48, .*; leave them out' "one line"
+exits 2 "a height beside it" "${patches[@]}" --set data.height=64 --out bad7
+exits 3 "patches without data.patch" "${train[@]}" --set data.patches=5 --out bad8
+like "$ERR" 'data.patches 5 has no effect: it needs data.patch' "have no effect"
+exits 2 "a preview with both sizes" unet-train data preview --data sizes --size 64x48 \
+    --set data.patch=64x48 --out bad9
+mkdir -p kinds/a kinds/b
+cp data/images/000[1-4].png kinds/a && cp data/images/000[5-8].png kinds/b
+exits 3 "images with a class each" unet-train train --data kinds --set data.patch=16x16 \
+    --set model.name=resnet20 --epochs 1 --out bad10
+like "$ERR" 'data.patch.*(masks|unet)' "one line"
+is "$(find . -maxdepth 2 -path './bad*' -name DONE)" "" "none of these has trained"
 done_testing

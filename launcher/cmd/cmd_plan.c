@@ -551,7 +551,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
         f->total.hours = allocation_gpu_hours(&f->allocation, w->plan.options.time_min);
     }
     measure_disk(&w->plan, f);
-    f->cache = run_cost_cache(&w->plan.study, &f->plan, f->advice.train + f->advice.val);
+    f->cache = run_cost_cache(&w->plan.study, &f->plan, f->advice.pixels);
     f->stage = run_cost_stage(&w->plan.study);
     if (given.test_only && ask_scheduler(w, f, e))
         return -1;

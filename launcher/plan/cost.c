@@ -63,11 +63,10 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *m, int
            round_to_blocks(record) + SMALL_FILES * (int64_t)BLOCK;
 }
 
-int64_t run_cost_cache(const struct study *study, const struct plan *plan, long images)
+int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64_t pixels)
 {
-    /* Resized images and their masks are stored as floats. */
-    int64_t bytes = (int64_t)images * study->data.height * study->data.width *
-        (study->data.channels + 1) * 4;
+    /* Resized images and their masks are stored as floats, and so are those of 16 bits. */
+    int64_t bytes = pixels * (study->data.channels + 1) * 4;
     int most = 1;
 
     for (size_t i = 0; i < plan->count; i++)
@@ -290,6 +289,22 @@ static void add_advice(struct plan_advice *dst, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Returns the pixels of the decoded images: of patches those of the files. */
+static int64_t count_pixels(const struct study *s, const json_t *split, long images)
+{
+    static const char *const parts[] = {"train", "val"};
+    int64_t pixels = 0;
+    const json_t *item;
+    size_t i;
+
+    if (!*s->data.patch)
+        return (int64_t)images * s->data.height * s->data.width;
+    for (size_t k = 0; k < 2; k++)
+        json_array_foreach(json_object_get(split, parts[k]), i, item)
+            pixels += jsonio_integer(item, "width") * jsonio_integer(item, "height");
+    return pixels;
+}
+
 /* Counts training and validation images, from split.json if it exists (dst->exact), otherwise by an
  * estimate. Adds advice about faults of the data. */
 static void count_images(const struct study *s, struct plan_advice *dst)
@@ -308,6 +323,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     if (root) {
         dst->train = (long)json_array_size(json_object_get(root, "train"));
         dst->val = (long)json_array_size(json_object_get(root, "val"));
+        dst->pixels = count_pixels(s, root, dst->train + dst->val);
         dst->exact = true;
         json_decref(root);
         return;
@@ -321,6 +337,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     if (dst->val == 0 && look.images > 1)
         dst->val = 1;
     dst->train = look.train ? (long)look.train : look.val ? 0 : (long)look.images - dst->val;
+    dst->pixels = count_pixels(s, NULL, dst->train + dst->val);
     if (look.images == 0)
         add_advice(dst, "%s/images holds no image files", s->data.dir);
     else if (look.unpaired)
@@ -358,7 +375,9 @@ static void advise_batches(const struct study *s, const struct plan *plan,
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
-    long images = dst->train * s->data.repeat;
+    bool patches = *s->data.patch, unknown = patches && !s->data.patches;
+    long images = (patches ? s->data.patches : dst->train) * s->data.repeat;
+    const char *what = patches ? "patches of an epoch" : "training images";
     char batch[48]; /* as text: "16" or "16 x GPUs" */
 
     snprintf(batch, sizeof batch, plan_constant_batch(s) ? "%d" : "%d x GPUs",
@@ -370,7 +389,9 @@ static void advise_batches(const struct study *s, const struct plan *plan,
         long global = plan_run_batch(&plan->runs[i]).global, rest = images % global;
         /* steps whose sizes differ by at most one image */
         long steps = (images + global - 1) / global;
-        if (!drop && images / steps < gpus)
+        if (unknown) /* the images' sizes say how many patches there are */
+            ;
+        else if (!drop && images / steps < gpus)
             add_count(&idle, gpus);
         else if (images < global)
             add_count(&short_all, gpus);
@@ -380,21 +401,21 @@ static void advise_batches(const struct study *s, const struct plan *plan,
             add_count(&blind, gpus);
     }
     if (*short_all.text && drop)
-        add_advice(dst, "%ld training images do not fill a global batch (%s) on %s %s, "
+        add_advice(dst, "%ld %s do not fill a global batch (%s) on %s %s, "
                    "and data.remainder is drop: nothing would be trained; lower the batch or raise "
-                   "data.repeat", images, batch, short_all.text, gpus_word(&short_all));
+                   "data.repeat", images, what, batch, short_all.text, gpus_word(&short_all));
     else if (*short_all.text)
-        add_advice(dst, "%ld training images do not fill a global batch (%s) on %s %s: every step "
-                   "is a short one; lower the batch or raise data.repeat", images, batch,
+        add_advice(dst, "%ld %s do not fill a global batch (%s) on %s %s: every step "
+                   "is a short one; lower the batch or raise data.repeat", images, what, batch,
                    short_all.text, gpus_word(&short_all));
     if (*odd.text)
-        add_advice(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: "
-                   "the %s", images, batch, odd.text, gpus_word(&odd),
+        add_advice(dst, "%ld %s are not a multiple of the global batch (%s) on %s %s: "
+                   "the %s", images, what, batch, odd.text, gpus_word(&odd),
                    drop ? "last step of an epoch is dropped (data.remainder)"
                         : "steps are a little shorter, weighted by their real counts");
     if (*idle.text)
-        add_advice(dst, "%ld training images make steps of fewer images than GPUs on %s %s: some "
-                   "GPUs idle", images, idle.text, gpus_word(&idle));
+        add_advice(dst, "%ld %s make steps of fewer images than GPUs on %s %s: some "
+                   "GPUs idle", images, what, idle.text, gpus_word(&idle));
     if (*blind.text)
         add_advice(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks "
                    "evaluate nothing", dst->val, blind.text, gpus_word(&blind));
@@ -445,7 +466,7 @@ static void advise_disk(const struct plan *plan, struct plan_advice *dst)
 {
     double need = (double)run_cost_disk(&plan->study, &dst->model, plan->options.time_min) *
                       (double)plan->count +
-                  (double)run_cost_cache(&plan->study, plan, dst->train + dst->val);
+                  (double)run_cost_cache(&plan->study, plan, dst->pixels);
     struct statvfs fs;
 
     if (statvfs(plan->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)

@@ -29,9 +29,9 @@ int run_cost_decimals(double hours);
 int64_t run_cost_disk(const struct study *study, const struct model_look *model, int time_min);
 
 /* Returns an upper bound of the bytes of the file of decoded images that all runs share
- * (data.cache), or 0 if they are kept in memory, as with `off`, and with `auto` up to 256 MiB for
- * all processes of a node. */
-int64_t run_cost_cache(const struct study *study, const struct plan *plan, long images);
+ * (data.cache) and have so many pixels, or 0 if they are kept in memory, as with `off`, and with
+ * `auto` up to 256 MiB for all processes of a node. */
+int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64_t pixels);
 
 /* Returns the bytes that data.stage needs on each node: of the files that split.json names or, as
  * long as there is none, of all in the data folder; 0 without data.stage. */
@@ -56,6 +56,7 @@ int data_split_make(const struct plan *p, struct err *e);
 
 struct plan_advice {
     long train, val;  /* numbers of images; both 0 if the data are unknown */
+    int64_t pixels;   /* of all decoded images; 0 if unknown, as of patches without split.json */
     /* taken from split.json; otherwise estimated from the files and data.val_fraction */
     bool exact;
     struct compute_look compute;

@@ -432,6 +432,28 @@ static int check_side(const struct study *s, const char *path, int side, struct 
                    study_place(s, halves ? "model.depth" : "model.name"));
 }
 
+/* The sides of data.patch stand in place of data.height and data.width, which may be missing. Those
+ * of study.yaml may stay where something else sets data.patch. */
+static int take_patch(struct study *s, struct err *e)
+{
+    static const char *const sides[] = {"data.height", "data.width"};
+
+    if (!settings_take_patch(&s->settings))
+        return 0;
+    for (size_t i = 0; i < 2; i++) {
+        size_t row = (size_t)(setting_find(settings_of_study, sides[i]) - settings_of_study);
+        struct yaml_origin *o = &s->origins.at[row];
+
+        if (o->layer >= YAML_COMMAND || (o->layer >= YAML_STUDY && !s->has_effect[row]))
+            return err_set(e, ERR_CONFIG, "%s: %s has no effect beside data.patch: %s, whose sides "
+                           "stand in its place; leave it out", study_place(s, sides[i]), sides[i],
+                           s->data.patch);
+        if (!o->where && !(o->where = mem_text("data.patch", e)))
+            return -1;
+    }
+    return 0;
+}
+
 /* Checks that settings fit each other, and that a model given as a file exists. */
 static int check_together(const struct study *s, struct err *e)
 {
@@ -442,6 +464,10 @@ static int check_together(const struct study *s, struct err *e)
     if (*s->data.stage && !study_has_images(s))
         return err_set(e, ERR_CONFIG, "%s: data.stage needs data.dir, the folder whose files are "
                        "copied to the nodes", study_place(s, "data.stage"));
+    if (*s->data.patch && strcmp(s->engine, "embedded") != 0)
+        return err_set(e, ERR_CONFIG, "%s: data.patch: the scripts of engine %s resize images, and "
+                       "cut no patches; leave it out, or use engine embedded",
+                       study_place(s, "data.patch"), s->engine);
     if (!study_runs_trainer(s))
         return 0;
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
@@ -512,7 +538,7 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
         return -1;
     }
     note_effects(s);
-    if (add_settings(s, settings, nsettings, e) ||
+    if (add_settings(s, settings, nsettings, e) || take_patch(s, e) ||
         yaml_table_finish(settings_of_study, s->file, study_has_images(s) || study_runs_trainer(s),
                           &s->origins, e) ||
         (!s->data.dir && !(s->data.dir = strdup(""))) || check_together(s, e)) {

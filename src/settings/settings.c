@@ -2,6 +2,7 @@
 #include "config.h"
 #include "src/settings/settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -85,6 +86,14 @@ static const char *check_stage(const char *text)
                : "is neither an absolute path nor a variable of the nodes, such as $TMPDIR";
 }
 
+static const char *check_patch(const char *text)
+{
+    int height, width;
+
+    return !*text || settings_decode_size(text, &height, &width)
+               ? NULL : "must be HEIGHTxWIDTH in pixels, as in 256x256";
+}
+
 static const char *check_model(const char *text)
 {
     return settings_find_model(text) || settings_model_is_file(text)
@@ -97,6 +106,32 @@ const char *settings_check_time(const char *text)
 {
     return time_limit_decode(text) >= 0 ? NULL : "is not a time limit such as 01:30:00, "
                                                  "2-00:00:00 or UNLIMITED";
+}
+
+/* Accepts digits only, while strtol also accepts blanks and signs. */
+static const char *parse_side(const char *text, int *side)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)*text))
+        return NULL;
+    long v = strtol(text, &end, 10);
+    if (v < 1 || v > SETTINGS_SIDE_MAX)
+        return NULL;
+    *side = (int)v;
+    return end;
+}
+
+bool settings_decode_size(const char *text, int *height, int *width)
+{
+    const char *end = parse_side(text, height);
+
+    return end && *end == 'x' && (end = parse_side(end + 1, width)) && !*end;
+}
+
+bool settings_take_patch(struct settings *c)
+{
+    return settings_decode_size(c->data.patch, &c->data.height, &c->data.width);
 }
 
 bool settings_decode_margin(const char *text, double *margin, bool *is_share)

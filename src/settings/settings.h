@@ -180,6 +180,12 @@ void settings_destroy(const struct setting *table, void *dst);
 /* Returns NULL if text is a Slurm time limit, or what is wrong with it. */
 const char *settings_check_time(const char *text);
 
+/* Decodes HEIGHTxWIDTH, each from 1 to SETTINGS_SIDE_MAX. Returns whether text is that. */
+bool settings_decode_size(const char *text, int *height, int *width);
+
+/* With data.patch, sets data.height and data.width to its sides. Returns whether it is set. */
+bool settings_take_patch(struct settings *c);
+
 /* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns
  * whether text is one. */
 bool settings_decode_margin(const char *text, double *margin, bool *is_share);

@@ -73,7 +73,8 @@ static int write_model(const char *path, const struct network_config *c,
         cjson_addf(o, "description=%s", model->text);
     cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d scale=%s",
                c->base, c->depth, c->channels, c->classes ? c->classes : 1,
-               batch_norms[c->batch_norm], c->height, c->width, "fit");
+               batch_norms[c->batch_norm], c->height, c->width,
+               classes->native ? "native" : "fit");
     add_classes(o, classes);
     cjson_addf(o, "weights_sha256=%s", sha256);
     return cjson_write(o, path, e);
@@ -143,6 +144,7 @@ static int read_classes(const cJSON *root, int count, struct checkpoint_classes 
 
     snprintf(c->scale, sizeof c->scale, "%s", *scale ? scale : "full");
     c->bits = (int)fmin(cjson_number(root, "image_bits"), 32);
+    c->native = strcmp(cjson_text(root, "scale"), "native") == 0;
     c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
     c->ignore = mem_text(cjson_text(root, "ignore"), e);
     c->file = mem_text(cjson_text(root, "class_file"), e);

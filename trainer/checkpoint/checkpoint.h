@@ -30,6 +30,7 @@ struct checkpoint_classes {
     double levels[2]; /* of scale auto: the values that become 0 and 1; equal: full range */
     int bits;        /* of the images (data/image/pixels.h); 0: unknown */
     bool soft_masks; /* grey values of masks are probabilities */
+    bool native;     /* trained on patches of images at their own size, not on resized images */
 };
 
 /* Frees what checkpoint_read_model has filled in. */

@@ -343,9 +343,11 @@ static void add_values(struct buf *dst, const struct graph *g, const struct onnx
     char doc[512];
 
     snprintf(doc, sizeof doc, "Samples from 0 to 1 (of 8 bits: value / 255), channels %s; height "
-             "and width: %s. Trained on images resized to %dx%d with the aspect kept (bilinear, "
-             "half-pixel centres) and centred in zeros.", name_channels(d->config), d->sizes,
-             d->config->height, d->config->width);
+             "and width: %s. Trained on %s %dx%d%s.", name_channels(d->config), d->sizes,
+             d->classes->native ? "patches of images at their own scale, of" : "images resized to",
+             d->config->height, d->config->width,
+             d->classes->native ? "" : " with the aspect kept (bilinear, half-pixel centres) and "
+             "centred in zeros");
     add_value(dst, GRAPH_INPUT, "image", d, g->input, doc);
     add_value(dst, GRAPH_OUTPUT, "logits", d, g->logits, "Before sigmoid or softmax.");
     add_value(dst, GRAPH_OUTPUT, "probabilities", d, g->logits,
@@ -380,7 +382,7 @@ static void add_metadata(struct buf *model, const struct onnx_facts *d)
     }
     add_entry(model, "image_sizes", d->sizes);
     add_entry(model, "trained_size", size);
-    add_entry(model, "scale", "fit");
+    add_entry(model, "scale", d->classes->native ? "native" : "fit");
     for (int i = 0; i < d->classes->count; i++)
         cjson_add(names, NULL, cJSON_CreateString(d->classes->names[i]));
     char *text = cjson_print(names, "", &ignored);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train data preview: draws images and masks resized as for training, and augmented by the
- * same functions. */
+/* unet-train data preview: draws images and masks resized, or cut into patches, as for training,
+ * and augmented by the same functions. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
 struct preview_canvas {
     int height, width, channels;
     float *image, *mask;
-    struct record *changed; /* the augmented sample */
+    struct record *room, *changed; /* of a patch; the augmented sample */
     uint8_t *rgb; /* image, mask, augmented image and augmented mask side by side */
 };
 
@@ -72,13 +72,15 @@ static void draw_pair(const struct preview_canvas *c, const float *image, const 
 }
 
 /* Writes picture i; with augment.six the pictures 6k to 6k + 5 are the copies of pair k. */
-static int preview_one(struct dataset *ds, struct augment *a, const struct settings_augment *config,
-                       const struct preview_canvas *c, size_t i, struct err *e)
+static int preview_one(const struct sampler *s, struct augment *a,
+                       const struct settings_augment *config, const struct preview_canvas *c,
+                       size_t i, struct err *e)
 {
     struct augment_draw changes;
     char path[PATH_MAX];
 
-    const struct record *r = dataset_record(ds, DATASET_VAL, config->six ? i / 6 : i, e);
+    const struct record *r = sampler_take(s, (uint64_t)given.seed, (size_t)given.epoch, i,
+                                          config->six ? i / 6 : i, c->room, e);
     size_t pixels = (size_t)c->height * (size_t)c->width, values = pixels * (size_t)c->channels;
 
     if (!r)
@@ -96,10 +98,12 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
     return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
 }
 
-static int preview(struct dataset *ds, const struct settings_augment *config, struct err *e)
+static int preview(struct dataset *ds, const struct settings *all, struct err *e)
 {
-    struct preview_canvas c;
-    size_t n = dataset_count(ds, DATASET_VAL) * (config->six ? 6 : 1), pixels;
+    struct preview_canvas c = {.height = 0};
+    size_t patches = (size_t)all->data.patches, pixels;
+    size_t n = sampler_size(ds, DATASET_VAL, patches) * (all->augment.six ? 6 : 1);
+    const struct settings_augment *config = &all->augment;
     int rc = -1;
 
     c.channels = dataset_size(ds, &c.height, &c.width);
@@ -110,20 +114,25 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
         return err_errno(e, ERR_DATA, errno, "%s", given.out);
     c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
     c.mask = mem_alloc(pixels, sizeof *c.mask, e);
-    c.changed = mem_alloc(1, record_size(RECORD_NUMBERS, pixels * (size_t)c.channels,
-                                         RECORD_NUMBERS, pixels), e);
+    size_t nbytes = record_size(RECORD_NUMBERS, pixels * (size_t)c.channels, RECORD_NUMBERS,
+                                pixels);
+    c.room = mem_alloc(1, nbytes, e);
+    c.changed = mem_alloc(1, nbytes, e);
     c.rgb = mem_alloc(12, pixels, e);
     struct augment *a = augment_create(config, c.height, c.width, c.channels, true, e);
-    if (c.image && c.mask && c.changed && c.rgb && a)
+    struct sampler *s = sampler_create(ds, DATASET_VAL, patches, all->data.patch_foreground, e);
+    if (c.image && c.mask && c.room && c.changed && c.rgb && a && s)
         rc = 0;
     n = n < (size_t)given.count ? n : (size_t)given.count;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = preview_one(ds, a, config, &c, i, e);
+        rc = preview_one(s, a, config, &c, i, e);
     if (rc == 0)
         log_info("%s: %zu pictures of image and mask, before and after augmentation", given.out, n);
+    sampler_destroy(s);
     augment_destroy(a);
     free(c.rgb);
     free(c.changed);
+    free(c.room);
     free(c.mask);
     free(c.image);
     return rc;
@@ -135,25 +144,28 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
                                     .channels = (int)given.channels};
     struct settings c;
 
-    if (!given.dir || !given.out || !given.size)
+    if (!given.dir || !given.out)
         return err_set(e, ERR_USAGE,
                        "data preview: --data DIR, --out DIR and --size HxW are needed");
-    if (options_size(given.size, &config.height, &config.width, e))
-        return -1;
     if (given.channels == 2)
         return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
     if (run_config_init(&c, e))
         return -1;
     int rc = run_config_set_words(&c, &given.set, e);
-    c.data.height = config.height;
-    c.data.width = config.width;
+    if (rc == 0 && given.size)
+        rc = options_size(given.size, &c.data.height, &c.data.width, e);
+    if (rc == 0 && settings_take_patch(&c) != !given.size)
+        rc = err_set(e, ERR_USAGE, "data preview: give --size HxW, or --set data.patch=HxW instead");
+    config.height = c.data.height;
+    config.width = c.data.width;
+    config.native = *c.data.patch != 0;
     if (rc == 0)
         rc = settings_check(&c, e) ? -1 : 0;
     config.masks = options_masks(&c);
     config.scale = given.scale = options_scale(&c);
     given.classes = c.data.classes;
     struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
-    rc = ds ? preview(ds, &c.augment, e) : -1;
+    rc = ds ? preview(ds, &c, e) : -1;
     dataset_close(ds);
     run_config_destroy(&c);
     return rc;
@@ -165,7 +177,8 @@ const struct cli_command cmd_data_preview = {
     .summary = "Draw images and masks as training uses them",
     .details = "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
                "spread over the grey values; ignored pixels are red. With augment.six there is one\n"
-               "PNG for each of the six copies of a pair.\n"
+               "PNG for each of the six copies of a pair. With --set data.patch=HxW instead of --size\n"
+               "there is one for each patch of an epoch.\n"
                "\n"
                "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
                "                         --set augment.hflip=true --set augment.elastic=8\n",

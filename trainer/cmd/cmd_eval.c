@@ -54,8 +54,9 @@ static const char details[] =
     "as in training, and with the split and the size of a run it equals that of the run and of\n"
     "reports. The second is of the masks that `unet-train predict` writes: at each image's own\n"
     "size, compared with its mask there. They differ where images are larger than the network's:\n"
-    "fine structures are lost in resizing. With --native images keep their size and are cut into\n"
-    "tiles of --size; the only score is of these masks, as `predict --native` writes them.\n"
+    "fine structures are lost in resizing. With --native, and always after a training on patches\n"
+    "(data.patch), images keep their size and are cut into tiles of --size; the only score is of\n"
+    "these masks, as `predict` writes them, and that of a run on patches.\n"
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) / (P +\n"
     "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted, and\n"
     "a second mean leaves out the first class, the background. Masks are read as in training\n"
@@ -251,8 +252,10 @@ static void compare_names(const struct trained *t, const struct dataset *dataset
 
 static int evaluate_data(struct trained *t, struct err *e)
 {
-    if (trained_open(t, given.checkpoint, e) ||
-        predict_check_overlap(&t->config, given.native, &given.overlap, e))
+    if (trained_open(t, given.checkpoint, e))
+        return -1;
+    given.native |= t->classes.native;
+    if (predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
     int rc = !dataset ||

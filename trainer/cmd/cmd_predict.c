@@ -80,10 +80,12 @@ static const char details[] =
     "code is 7.\n"
     "\n"
     "Images are resized to the network's size with their aspect kept and padded, as in training,\n"
-    "and the probabilities are resized back. With --native they keep their scale: they are cut\n"
-    "into overlapping tiles, whose probabilities are blended. `unet-train eval` scores these masks\n"
-    "at each image's own size (its second score, with --native its only one); the score of a run\n"
-    "and of reports is at the network's size, where thin structures can look better or worse.\n"
+    "and the probabilities are resized back. With --native, and always after a training on patches\n"
+    "(data.patch), they keep their scale: they are cut into overlapping tiles, whose probabilities\n"
+    "are averaged by a Gaussian around each tile's middle. `unet-train eval` scores these masks at\n"
+    "each image's own size (its second score, with --native or patches its only one); the score of\n"
+    "another run and of reports is at the network's size, where thin structures can look better or\n"
+    "worse. 10,000 x 10,000 pixels in tiles take less than 1 GiB without --probabilities.\n"
     "\n"
     "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
     "DIR/NAME_prob_CLASS.png of each class; as TIFF one file of 32-bit floats with a sample per\n"
@@ -241,10 +243,11 @@ static int write_outputs(const char *name, const struct predict_image *image, in
                          struct page_result *r, struct err *e)
 {
     if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
-        (given.probabilities && write_probabilities(name, r, e)) ||
-        (given.overlay && write_overlay(name, image, channels, r, e)))
+        (given.probabilities && write_probabilities(name, r, e)))
         return -1;
-    return 0;
+    free(r->probabilities); /* the largest part of the memory */
+    r->probabilities = NULL;
+    return given.overlay ? write_overlay(name, image, channels, r, e) : 0;
 }
 
 /* All images of a command, and its progress. */
@@ -257,12 +260,17 @@ struct predict_job {
     int bits;             /* the most of a page (pixels_bits), of others if there are some */
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
-    struct page_result *page; /* the one in work */
+};
+
+/* What the calls of a prediction need. */
+struct page_work {
+    struct predict_job *job;
+    struct page_result *page;
 };
 
 static void report_progress(void *arg, size_t done, size_t total)
 {
-    struct predict_job *w = arg;
+    struct predict_job *w = ((struct page_work *)arg)->job;
     double now = clock_now();
 
     if (done == 1 && total > MANY_TILES)
@@ -275,14 +283,15 @@ static void report_progress(void *arg, size_t done, size_t total)
 
 static int take_rows(void *arg, int y, int n, const float *p, struct err *e)
 {
-    fill_rows(((struct predict_job *)arg)->page, y, n, p);
+    fill_rows(((struct page_work *)arg)->page, y, n, p);
     return 0;
 }
 
 static int predict_pixels(struct predict_job *w, const struct predict_image *image,
-                          struct err *e)
+                          struct page_result *r, struct err *e)
 {
-    const struct predict_calls calls = {take_rows, report_progress, w, &shutdown_signal};
+    struct page_work work = {w, r};
+    const struct predict_calls calls = {take_rows, report_progress, &work, &shutdown_signal};
     struct trained *t = w->trained;
 
     return given.native
@@ -315,12 +324,11 @@ static int predict_masks(struct predict_job *w, const struct predict_image *imag
 
     if (check_crops(&r, e))
         return -1;
-    w->page = &r;
     r.mask = mem_alloc(pixels, 1, e);
     if (given.probabilities)
         r.probabilities = mem_alloc(pixels, (size_t)c->classes * sizeof(float), e);
     if (r.mask && (r.probabilities || !given.probabilities) &&
-        predict_pixels(w, image, e) == 0 && make_folders(name, e) == 0)
+        predict_pixels(w, image, &r, e) == 0 && make_folders(name, e) == 0)
         rc = write_outputs(name, image, c->channels, &r, e);
     free(r.probabilities);
     free(r.mask);
@@ -553,8 +561,10 @@ static int predict(struct predict_job *w, struct err *e)
 {
     struct trained *t = w->trained;
 
-    if (trained_open(t, given.checkpoint, e) || open_classes(t, e) ||
-        predict_check_overlap(&t->config, given.native, &given.overlap, e))
+    if (trained_open(t, given.checkpoint, e) || open_classes(t, e))
+        return -1;
+    given.native |= t->classes.native;
+    if (predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;
     bool classifies = model_find(t->config.model)->classifies;
     if (!classifies && check_masks(&w->list, e))

@@ -178,10 +178,10 @@ static int configure_by_hand(struct settings *c, struct err *e)
 {
     const char *batch = setting_find(settings_of_run, "train.global_batch")->preset;
 
-    if (!given.keyed[OPT_DATA] || !given.size)
+    if (!given.keyed[OPT_DATA] || (!given.size && !is_set("data.patch")))
         return err_set(e, ERR_USAGE, "train: --run FILE is needed, or --data DIR and --size HxW "
                        "(see train --help)");
-    if (options_size(given.size, &c->data.height, &c->data.width, e))
+    if (given.size && options_size(given.size, &c->data.height, &c->data.width, e))
         return err_prefix(e, "train");
     c->train.global_batch = 0;
     for (int i = 0; i < NKEYED; i++)
@@ -189,6 +189,10 @@ static int configure_by_hand(struct settings *c, struct err *e)
             return err_prefix(e, "train: --%s", keys[i].option);
     if (run_config_set_words(c, &given.set, e))
         return err_prefix(e, "train");
+    if (settings_take_patch(c) && (given.size || is_set("data.height") || is_set("data.width")))
+        return err_set(e, ERR_USAGE, "train: --size, data.height and data.width have no effect "
+                       "beside data.patch: %s, whose sides stand in their place; leave them out",
+                       c->data.patch);
     if (!is_set("train.dice_weights"))
         c->train.dice_weights = settings_dice_weights(c);
     if (!c->train.batch_per_gpu && !c->train.global_batch &&
@@ -341,7 +345,7 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         .dir = given.run && given.keyed[OPT_DATA] ? given.keyed[OPT_DATA] /* its copy */
                                                   : c->data.dir,
         .height = c->data.height,
-        .width = c->data.width, .channels = c->data.channels,
+        .width = c->data.width, .native = *c->data.patch != 0, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
         .sharers = c->layout.tasks_per_node * c->layout.gpus_per_task,
         .threads = self->threads, .interrupt = &shutdown_any};

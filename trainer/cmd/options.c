@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,32 +17,11 @@
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/setup.h"
 
-/* Accepts digits only, while strtol also accepts blanks and signs. */
-static const char *parse_side(const char *text, int *side)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)*text))
-        return NULL;
-    long v = strtol(text, &end, 10);
-    if (v < 1 || v > SETTINGS_SIDE_MAX)
-        return NULL;
-    *side = (int)v;
-    return end;
-}
-
 int options_size(const char *text, int *height, int *width, struct err *e)
 {
-    const char *end = parse_side(text, height);
-
-    if (end && *end == 'x')
-        end = parse_side(end + 1, width);
-    else
-        end = NULL;
-    if (!end || *end)
-        return err_set(e, ERR_USAGE, "--size %s: must be HEIGHTxWIDTH in pixels, as in 768x1024",
-                       text);
-    return 0;
+    return settings_decode_size(text, height, width)
+               ? 0 : err_set(e, ERR_USAGE, "--size %s: must be HEIGHTxWIDTH in pixels, as in "
+                             "768x1024", text);
 }
 
 int options_network(const char *verb, const char **dtype, const char *size,

@@ -29,7 +29,7 @@ enum record_kind {
 struct record {
     uint32_t image_kind, target_kind; /* enum record_kind */
     float target_divisor;
-    uint32_t unused;
+    uint32_t nclasses; /* of the index behind the numbers, which data/set/ keeps; elsewhere 0 */
 };
 
 #define RECORD_IGNORE 255 /* pixels that loss and metrics leave out */

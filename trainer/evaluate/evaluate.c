@@ -63,42 +63,6 @@ int evaluate_clear(struct evaluation *v, struct err *e)
                ? -1 : 0;
 }
 
-int evaluate_image(struct evaluation *v, size_t i, struct err *e)
-{
-    size_t pixels = network_targets(v->network);
-    int classes = (int)classes_of(v);
-    int64_t *score = v->scores + i * score_size(classes);
-    size_t values = (size_t)v->config->height * (size_t)v->config->width *
-                    (size_t)v->config->channels;
-    const struct record *r = dataset_record(v->dataset, DATASET_VAL, i, e);
-    const float *logits, *target;
-
-    if (!r)
-        return -1;
-    size_t nbytes = record_nbytes(r, values, pixels);
-    struct record_batch batch = {r, nbytes, nbytes, 1};
-    if (network_place(v->network, false, &batch, e))
-        return -1;
-    if (network_device(v->network)) {
-        struct image_loss *losses = v->loss_memory.there;
-        struct device_counts counts = {
-            (int64_t *)v->score_memory.there + i * score_size(classes),
-            losses ? (double *)&losses[i] : NULL};
-
-        v->is_there = true;
-        return network_measure(v->network, 1, counts, e);
-    }
-    if (network_infer(v->network, 1, &logits, e) ||
-        !(target = network_target(v->network, false, 1, e)))
-        return -1;
-    score_add(score, classes, logits, target, pixels);
-    if (v->losses) {
-        struct loss_terms terms = model_loss(v->config);
-        image_loss_add(&v->losses[i], classes, &terms, logits, target, pixels);
-    }
-    return 0;
-}
-
 /* An image that is scored at its own size, row by row. */
 struct own_image {
     struct evaluation *v;
@@ -167,6 +131,49 @@ static int score_record(struct evaluation *v, size_t i, const struct record *r,
         image_loss_end(loss, &o.dice, (int)classes_of(v), &terms);
     }
     return rc;
+}
+
+int evaluate_image(struct evaluation *v, size_t i, struct err *e)
+{
+    size_t pixels = network_targets(v->network);
+    int classes = (int)classes_of(v);
+    int64_t *score = v->scores + i * score_size(classes);
+    size_t values = (size_t)v->config->height * (size_t)v->config->width *
+                    (size_t)v->config->channels;
+    const struct record *r = dataset_record(v->dataset, DATASET_VAL, i, e);
+    const float *logits, *target;
+
+    if (!r)
+        return -1;
+    if (dataset_is_native(v->dataset)) {
+        int rc = score_record(v, i, r, dataset_sides(v->dataset, DATASET_VAL, i),
+                              predict_overlap(v->config), v->losses ? &v->losses[i] : NULL,
+                              v->interrupt, e);
+        dataset_release(v->dataset, DATASET_VAL, i);
+        return rc;
+    }
+    size_t nbytes = record_nbytes(r, values, pixels);
+    struct record_batch batch = {r, nbytes, nbytes, 1};
+    if (network_place(v->network, false, &batch, e))
+        return -1;
+    if (network_device(v->network)) {
+        struct image_loss *losses = v->loss_memory.there;
+        struct device_counts counts = {
+            (int64_t *)v->score_memory.there + i * score_size(classes),
+            losses ? (double *)&losses[i] : NULL};
+
+        v->is_there = true;
+        return network_measure(v->network, 1, counts, e);
+    }
+    if (network_infer(v->network, 1, &logits, e) ||
+        !(target = network_target(v->network, false, 1, e)))
+        return -1;
+    score_add(score, classes, logits, target, pixels);
+    if (v->losses) {
+        struct loss_terms terms = model_loss(v->config);
+        image_loss_add(&v->losses[i], classes, &terms, logits, target, pixels);
+    }
+    return 0;
 }
 
 int evaluate_image_own(struct evaluation *v, size_t i, int overlap, const atomic_int *interrupt,

@@ -56,8 +56,9 @@ int predict_resized(struct network *n, const struct network_config *config,
 int predict_infer_resized(struct network *n, const struct network_config *config,
                           const struct predict_image *image, const float **logits, struct err *e);
 
-/* Sets an overlap below 0, which means "not given", to predict_overlap. ERR_USAGE for more than three quarters of it, for an overlap without native, and for native with
- * a network that classifies whole images. */
+/* Sets an overlap below 0, which means "not given", to predict_overlap. ERR_USAGE
+ * for more than three quarters of the tile's smaller side, for an overlap without native, and for
+ * native with a network that classifies whole images. */
 int predict_check_overlap(const struct network_config *config, bool native, long *overlap,
                           struct err *e);
 
@@ -91,6 +92,7 @@ struct evaluation {
     struct image_loss *losses; /* of each image, then room for their sum; or NULL */
     struct mirror score_memory, loss_memory;
     bool is_there;             /* the device has added to them */
+    const atomic_int *interrupt; /* ends evaluate_image within a native image, or NULL */
 };
 
 /* Prepares an evaluation. All pointers must outlive it. losses: whether losses are computed,
@@ -101,9 +103,10 @@ void evaluate_close(struct evaluation *v); /* a zeroed one is allowed; before th
 
 int evaluate_clear(struct evaluation *v, struct err *e);
 
-/* Adds image i to its score and loss. Images are computed one by one, by the same kernels for any
- * number of ranks, so that equal weights give equal counts on 1 rank and on 14. A device may still
- * be computing on return, until evaluate_wait. */
+/* Adds image i to its score and loss: of a native data set at its own size, in tiles. Images are
+ * computed one by one, by the same kernels for any number of ranks, so that equal weights give
+ * equal counts on 1 rank and on 14. A device may still be computing on return, until
+ * evaluate_wait. */
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 

@@ -52,9 +52,10 @@ static int write_picture(const char *path, const struct mask_picture *m,
         float share = is_clear ? 0 : opacity;
         for (size_t c = 0; c < 3; c++) {
             float v = 0;
-            if (share < 1)
+            if (image && share < 1) {
                 predict_image_read(image, i * (size_t)channels + (channels == 3 ? c : 0), 1, &v);
-            v = share < 1 ? scale_shown(m->scale, v) : 0;
+                v = scale_shown(m->scale, v);
+            }
             rgb[3 * i + c] =
                 (uint8_t)lrintf(255 * ((1 - share) * v + share * colours[m->mask[i]][c]));
         }
@@ -79,12 +80,26 @@ int mask_picture_write_overlay(const char *path, const struct mask_picture *m,
 #define GAP 4         /* pixels between both images */
 #define STREAM 0x6578616d706c65 /* of random numbers (rng.h) */
 
+/* A picture of both masks over the same image, of which every step-th pixel is used. */
+struct pair {
+    const struct network_config *config;
+    struct predict_image from;
+    const struct record *record;
+    const char *target;
+    int step;
+    int height, width; /* of the picture */
+    float *image;
+    uint8_t *mask;
+};
+
 struct example_writer {
     struct evaluation *v;
     const char *dir;
     struct classes *classes; /* of the masks, or NULL */
     enum scale scale;
     struct buf table;
+    struct pair pair; /* of the image of this index; without pixels before the first */
+    size_t index;
 };
 
 struct ranked_image {
@@ -107,18 +122,6 @@ static uint8_t true_class(float target, int classes)
         return target > 0.5F;
     return target > 0 ? (uint8_t)target : 0;
 }
-
-/* A picture of both masks over the same image, of which every step-th pixel is used. */
-struct pair {
-    const struct network_config *config;
-    struct predict_image from;
-    const struct record *record;
-    const char *target;
-    int step;
-    int height, width; /* of the picture */
-    float *image;
-    uint8_t *mask;
-};
 
 static float target_at(const struct pair *p, size_t i)
 {
@@ -153,49 +156,55 @@ static int fill_rows(void *arg, int y, int n, const float *prob, struct err *e)
     return 0;
 }
 
-static int write_pair(struct example_writer *w, const char *path, struct pair *p, struct err *e)
+/* Predicts an image and fills the pair. */
+static int open_pair(struct example_writer *w, size_t index, struct err *e)
 {
+    const struct network_config *c = w->v->config;
+    const struct record *r = dataset_record(w->v->dataset, DATASET_VAL, index, e);
+    struct dataset_sides from = dataset_sides(w->v->dataset, DATASET_VAL, index);
+    int longest = from.height > from.width ? from.height : from.width;
+    int step = (longest + MOST_SIDE - 1) / MOST_SIDE;
+    struct pair *p = &w->pair;
     const struct predict_calls calls = {.rows = fill_rows, .arg = p};
-    const struct mask_picture picture = {p->height, p->width, p->mask, p->config->classes == 1,
-                                         w->classes, w->scale};
-    const struct predict_image pixels = {RECORD_NUMBERS, p->height, p->width, p->image};
 
-    if (predict_tiled(w->v->network, p->config, &p->from, predict_overlap(p->config), &calls, e))
+    free(p->image);
+    free(p->mask);
+    *p = (struct pair){.config = c, .record = r, .step = step, .height = from.height / step,
+                       .width = 2 * (from.width / step) + GAP};
+    if (!r)
         return -1;
-    files_unlink(path);
-    return mask_picture_write_overlay(path, &picture, &pixels, p->config->channels, e);
+    size_t pixels = (size_t)p->height * (size_t)p->width, channels = (size_t)c->channels;
+    p->from = (struct predict_image){(enum record_kind)r->image_kind, from.height, from.width,
+                                     record_image(r)};
+    p->target = record_target(r, (size_t)from.height * (size_t)from.width * channels);
+    p->image = mem_zero(pixels, channels * sizeof *p->image, e);
+    p->mask = mem_zero(pixels, 1, e);
+    w->index = index;
+    if (!p->image || !p->mask)
+        return -1;
+    int rc = predict_tiled(w->v->network, c, &p->from, predict_overlap(c), &calls, e);
+    dataset_release(w->v->dataset, DATASET_VAL, index);
+    return rc;
 }
 
 static int write_example(struct example_writer *w, const char *name,
                          const struct ranked_image *image, struct err *e)
 {
-    const struct network_config *c = w->v->config;
-    const struct record *r = dataset_record(w->v->dataset, DATASET_VAL, image->index, e);
-    struct dataset_sides from = dataset_sides(w->v->dataset, DATASET_VAL, image->index);
-    int longest = from.height > from.width ? from.height : from.width;
-    int step = (longest + MOST_SIDE - 1) / MOST_SIDE;
-    struct pair p = {.config = c, .record = r, .step = step,
-                     .height = from.height / step, .width = 2 * (from.width / step) + GAP};
-    size_t pixels = (size_t)p.height * (size_t)p.width, channels = (size_t)c->channels;
+    const struct pair *p = &w->pair;
+    int channels = w->v->config->channels;
     char path[PATH_MAX];
-    int rc = -1;
 
-    if (!r)
+    if ((!p->image || w->index != image->index) && open_pair(w, image->index, e))
         return -1;
-    p.from = (struct predict_image){(enum record_kind)r->image_kind, from.height, from.width,
-                                    record_image(r)};
-    p.target = record_target(r, (size_t)from.height * (size_t)from.width * channels);
+    const struct mask_picture picture = {p->height, p->width, p->mask, p->config->classes == 1,
+                                         w->classes, w->scale};
+    const struct predict_image pixels = {RECORD_NUMBERS, p->height, p->width, p->image};
     snprintf(path, sizeof path, "%s/%s.png", w->dir, name);
-    p.image = mem_zero(pixels, channels * sizeof *p.image, e);
-    p.mask = mem_zero(pixels, 1, e);
-    if (p.image && p.mask)
-        rc = write_pair(w, path, &p, e);
-    free(p.image);
-    free(p.mask);
+    files_unlink(path);
     buf_addf(&w->table, "%s,", name);
     csv_add_cell(&w->table, dataset_name(w->v->dataset, DATASET_VAL, image->index));
     buf_addf(&w->table, ",%.6f\n", image->iou);
-    return rc;
+    return mask_picture_write_overlay(path, &picture, &pixels, channels, e);
 }
 
 static int write_all(struct example_writer *w, uint64_t seed, struct err *e)
@@ -217,6 +226,8 @@ static int write_all(struct example_writer *w, uint64_t seed, struct err *e)
                      write_example(w, "random", &ranked[rng_u64(seed, STREAM, 0) % n], e)
                  ? -1
                  : 0;
+    free(w->pair.image);
+    free(w->pair.mask);
     free(ranked);
     snprintf(path, sizeof path, "%s/examples.csv", w->dir);
     if (rc == 0)

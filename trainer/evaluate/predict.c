@@ -7,8 +7,8 @@
 
 #include "src/mem.h"
 
-/* The part of the result that the present row of tiles covers. The weight of a pixel under a tile is
- * that of its row times that of its column, and so is the sum of its weights. */
+/* The part of the result under the present row of tiles. The weight of a pixel under a tile is that
+ * of its row times that of its column, and so is the sum of its weights. */
 struct tile_canvas {
     const struct network_config *config;
     const struct predict_image *image;

@@ -166,6 +166,7 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
         if (object && read_section(c, sections[i], object, seen, e))
             return -1;
     }
+    settings_take_patch(c);
     for (const struct setting *s = settings_of_run; s->path; s++) {
         if (seen[s - settings_of_run])
             continue;

@@ -212,7 +212,8 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
     const struct settings *c = s->t.config;
     struct loader_config config = {
         .dataset = s->t.dataset, .plan = *plan, .part = s->t.comm->rank,
-        .repeat = (size_t)c->data.repeat, .batch = run_config_step_batch(c),
+        .repeat = (size_t)c->data.repeat, .patches = (size_t)c->data.patches,
+        .foreground = c->data.patch_foreground, .batch = run_config_step_batch(c),
         .epochs = (size_t)c->train.epochs, .seed = (uint64_t)c->seed, .augment = c->augment,
         .threads = c->data.workers};
 
@@ -506,7 +507,8 @@ static int make_plan(const struct session *s, struct shard_plan *plan, struct er
     const struct settings *c = s->t.config;
     enum shard_remainder remainder = (enum shard_remainder)word_index(s, "data.remainder");
 
-    return shard_plan(dataset_count(s->t.dataset, DATASET_TRAIN), (size_t)c->data.repeat,
+    return shard_plan(sampler_size(s->t.dataset, DATASET_TRAIN, (size_t)c->data.patches),
+                      (size_t)c->data.repeat,
                       s->t.comm->size, run_config_step_images(c), remainder, plan, e);
 }
 
@@ -615,7 +617,8 @@ static int check_room(const struct session *s, int sharers, struct err *e)
 {
     const struct settings *c = s->t.config;
     const struct network_config *n = &s->network_config;
-    size_t all = dataset_count(s->t.dataset, DATASET_TRAIN) * (size_t)c->data.repeat;
+    size_t all = sampler_size(s->t.dataset, DATASET_TRAIN, (size_t)c->data.patches) *
+                 (size_t)c->data.repeat;
     size_t step = MIN((size_t)run_config_step_batch(c), MAX(all / (size_t)c->layout.gpus, 1));
     size_t parts = (size_t)c->train.accumulate;
     size_t numbers = (size_t)n->height * (size_t)n->width * (size_t)n->channels +

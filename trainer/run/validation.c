@@ -142,7 +142,7 @@ static int write_weights(const struct training *t, const struct network_config *
     struct checkpoint_classes classes = {
         .names = names, .count = dataset_classes(t->dataset), .ignore = c->data.ignore,
         .file = (char *)(uintptr_t)dataset_class_file(t->dataset),
-        .soft_masks = c->data.soft_masks};
+        .soft_masks = c->data.soft_masks, .native = dataset_is_native(t->dataset)};
 
     const struct picture_levels *levels = dataset_levels(t->dataset);
     bool none = levels->values[1] <= levels->values[0]; /* auto is full range then */
@@ -198,12 +198,14 @@ int results_write(const struct training *t, struct evaluation *v, struct run_log
                   struct err *e)
 {
     struct score_summary summary = score_summarize(end->score, t->config->data.classes);
-    char dir[PATH_MAX], path[PATH_MAX];
+    char dir[PATH_MAX], path[PATH_MAX], size[48] = "";
 
-    log_info("validation at %d x %d: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f "
-             "over %zu images", v->config->height, v->config->width, summary.iou, summary.dice,
+    if (dataset_is_native(t->dataset))
+        snprintf(size, sizeof size, "each image's own size, in tiles of ");
+    log_info("validation at %s%d x %d: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy "
+             "%.4f over %zu images", size, v->config->height, v->config->width, summary.iou, summary.dice,
              summary.precision, summary.recall, summary.accuracy, end->val_images);
-    if (end->own_score) {
+    if (end->own_score && end->own_score != end->score) {
         summary = score_summarize(end->own_score, t->config->data.classes);
         log_info("masks at each image's own size: IoU %.4f, Dice %.4f", summary.iou, summary.dice);
     }
@@ -250,7 +252,10 @@ int validation_open(struct validation *v, bool losses, struct err *e)
 {
     const struct training *t = v->t;
 
-    return evaluate_open(&v->images, t->network, v->network, t->dataset, losses, e);
+    if (evaluate_open(&v->images, t->network, v->network, t->dataset, losses, e))
+        return -1;
+    v->images.interrupt = v->interrupt;
+    return 0;
 }
 
 void validation_close(struct validation *v)
@@ -312,7 +317,9 @@ int validation_score_own(struct validation *v, struct err *e)
     struct evaluation *own = &v->own;
     int classes = t->config->data.classes;
 
-    if (!dataset_has_masks(t->dataset))
+    if (dataset_is_native(t->dataset))
+        v->end->own_score = v->end->score;
+    if (dataset_is_native(t->dataset) || !dataset_has_masks(t->dataset))
         return 0;
     if (evaluate_open(own, t->network, v->network, t->dataset, false, e))
         return -1;

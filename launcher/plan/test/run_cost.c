@@ -55,10 +55,10 @@ int main(void)
            strstr(e.text, "; no run of them fits, but a time limit of 0 minutes"),
        "the smallest run costs too much");
     ok(run_cost_disk(&study, &model, 60) > 4 * 7717, "the weights count as bytes on disk");
-    is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
-    is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB of images do not");
+    is_int(run_cost_cache(&study, &plan, 10LL << 20), 0, "80 MiB of images stay in memory");
+    is_int(run_cost_cache(&study, &plan, 100LL << 20), 800L << 20, "800 MiB of images do not");
     study.data.cache = "off";
-    is_int(run_cost_cache(&study, &plan, 100), 0,
+    is_int(run_cost_cache(&study, &plan, 100LL << 20), 0,
            "800 MiB of images stay in memory if the study says so");
     ok(run_cost_disk(&study, &model, 0) > run_cost_disk(&study, &model, 60),
        "without a time limit, a day is assumed");

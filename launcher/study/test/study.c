@@ -58,8 +58,34 @@ static void check_bad(const char *what, const char *text, const char *word1, con
         printf("# %s\n", e.text);
 }
 
+static void check_patch(void)
+{
+    static const char text[] = "name: demo\ndata: {dir: d, patch: 64x48}\n";
+    struct study s;
+    struct err e = {0};
+
+    write_text("study.yaml", text, sizeof text - 1);
+    ok(study_open(&s, dir, NULL, 0, &e) == 0 && s.data.height == 64 && s.data.width == 48,
+       "the sides of a patch are those of the network's images %s", e.text);
+    study_close(&s);
+    const struct yaml_setting other = {"data.patch", "32x16", "--set"};
+    write_text("study.yaml", MINIMAL, strlen(MINIMAL));
+    ok(study_open(&s, dir, &other, 1, &e) == 0 && s.data.height == 32 && s.data.width == 16,
+       "also where --set replaces a height and a width %s", e.text);
+    study_close(&s);
+}
+
 static void check_errors(void)
 {
+    check_bad("a height beside a patch", MINIMAL "  patch: 64x48\n", "study.yaml:4: data.height",
+              "no effect beside data.patch: 64x48");
+    check_bad("a patch of one number", "name: x\ndata: {dir: d, patch: 64}\n", "study.yaml:2:",
+              "HEIGHTxWIDTH");
+    check_bad("a patch that four poolings do not divide",
+              "name: x\ndata: {dir: d, patch: 64x40}\n", "data.width 40", "multiple of 16");
+    check_bad("a patch of another engine",
+              "name: x\nengine: pytorch\ndata: {dir: d, patch: 64x48}\n", "study.yaml:3:",
+              "cut no patches");
     check_bad("zscore with brightness",
               "name: x\ndata: {dir: d, height: 32, width: 32, scale: zscore}\n"
               "augment: {brightness: 0.1}\n", "study.yaml:", "data.scale: zscore excludes");
@@ -210,6 +236,7 @@ int main(void)
     if (!mkdtemp(dir))
         bail_out("no folder in /tmp");
     check_good();
+    check_patch();
     check_errors();
     check_find();
     check_encode();

@@ -73,7 +73,7 @@ static void test_round_trip(void)
     struct err e = {0};
     char sha256[65], recorded[65], *names[] = {"mark"};
     const struct checkpoint_classes classes = {names, 1, "128", "0 a\n255 \"b\"\n", "auto",
-                                               {-100.5, 1e5}, 32, true};
+                                               {-100.5, 1e5}, 32, true, true};
     struct checkpoint_classes got;
     struct network *a = create_network(&small), *b;
     struct network_config other = small, read = {.backend = "ref", .threads = 1};

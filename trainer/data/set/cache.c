@@ -410,6 +410,33 @@ const char *cache_path(const struct cache *c)
     return c->path;
 }
 
+/* Lets the pages of a large part leave this process's memory; the file keeps them. */
+#define LARGE ((size_t)16 << 20)
+static void drop_pages(const char *data, size_t n)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)data % page;
+
+    if (n >= LARGE)
+        madvise((void *)(uintptr_t)(data - before), n + before, MADV_DONTNEED);
+}
+
+static uint32_t crc_of_record(const char *record, size_t nbytes)
+{
+    uLong crc = 0;
+
+    for (size_t at = 0, n; at < nbytes; at += n) {
+        n = nbytes - at < LARGE ? nbytes - at : LARGE;
+        crc = crc32_z(crc, (const Bytef *)record + at, n);
+        drop_pages(record + at, n);
+    }
+    return (uint32_t)crc;
+}
+
+void cache_release(const struct cache *c, size_t i)
+{
+    drop_pages(c->map + c->index[i].offset, c->index[i].nbytes);
+}
+
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)
 {
     const struct cache_entry *entry = &c->index[i];
@@ -417,7 +444,7 @@ const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)
 
     *nbytes = entry->nbytes;
     if (!atomic_load_explicit(&c->checked[i], memory_order_relaxed)) {
-        if (crc_of(record, entry->nbytes) != entry->crc) {
+        if (crc_of_record(record, entry->nbytes) != entry->crc) {
             err_set(e, ERR_DATA, "%s: record %zu is damaged (CRC); remove the file, so that it "
                     "is created again", c->path, i);
             return NULL;

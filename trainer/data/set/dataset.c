@@ -79,6 +79,11 @@ static struct dataset_sides sides_of(const struct dataset *ds, const struct spli
                              : (struct dataset_sides){ds->config.height, ds->config.width};
 }
 
+bool dataset_is_native(const struct dataset *ds)
+{
+    return ds->config.native;
+}
+
 struct dataset_sides dataset_sides(const struct dataset *ds, enum dataset_part part, size_t i)
 {
     return sides_of(ds, &get_part(ds, part)->items[i]);
@@ -388,6 +393,10 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
     struct record r = {.image_kind = RECORD_NUMBERS, .target_kind = RECORD_LABELS};
     struct dataset_sides to = sides_of(ds, item);
 
+    if (ds->config.native && !is_size(to, img->width, img->height))
+        return err_set(e, ERR_DATA, "%s: %u x %u pixels (width, height), but its split says %d x "
+                       "%d; make a new split", item->image, img->width, img->height, to.width,
+                       to.height);
     if (ds->config.scale == SCALE_FULL)
         r.image_kind = kind_of_values(to, img);
     if (mask && !is_labelled(ds)) {
@@ -405,10 +414,11 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
     uint8_t *target = record_target(made, count_values(ds, to));
     if (put_image(ds, img, item->image, (enum record_kind)r.image_kind, to, record_image(made), e))
         return -1;
-    if (item->mask)
-        return put_target(ds, mask, item->mask, made, to, target, e);
-    *target = (uint8_t)item->label;
-    return 0;
+    if (!item->mask)
+        *target = (uint8_t)item->label;
+    else if (put_target(ds, mask, item->mask, made, to, target, e))
+        return -1;
+    return ds->config.native ? sampler_add_index(dst, count_values(ds, to), to, e) : 0;
 }
 
 static int decode_sample(const struct dataset *ds, const struct split_item *item, struct buf *dst,
@@ -438,14 +448,35 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     return rc;
 }
 
+/* Checks that patches can be cut from all images. */
+static int check_patches(const struct dataset *ds, struct err *e)
+{
+    int height = ds->config.height, width = ds->config.width;
+
+    if (ds->split->nclasses)
+        return err_set(e, ERR_CONFIG, "data.patch: patches are cut from images with masks, and "
+                       "these have a class each; leave data.patch out");
+    for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
+        const struct split_part *p = get_part(ds, (enum dataset_part)part);
+        for (size_t i = 0; i < p->count; i++)
+            if (p->items[i].height < (uint32_t)height || p->items[i].width < (uint32_t)width)
+                return err_set(e, ERR_DATA, "%s: its %ux%u pixels (height, width) are fewer than "
+                               "data.patch: %dx%d; set data.patch to a size within all images, or "
+                               "leave this image out", p->items[i].image, p->items[i].height,
+                               p->items[i].width, height, width);
+    }
+    return 0;
+}
+
 /* Hashes everything that decoded samples depend on. */
 static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
 
-    buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
-             ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale,
-             ds->config.masks.soft, ds->ignore);
+    /* at their own size records do not depend on the network's */
+    buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.native ? 0 : ds->config.height,
+             ds->config.native ? 0 : ds->config.width, ds->config.channels, (int)ds->config.scale,
+             (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
     if (ds->config.scale == SCALE_AUTO)
         buf_addf(&text, "%a %a\n", ds->config.levels->values[0], ds->config.levels->values[1]);
     if (ds->classes)
@@ -505,6 +536,8 @@ int dataset_load(struct dataset *ds, int sharers, struct err *e)
     char dir[PATH_MAX], key[65];
     uint64_t nbytes = estimate_part(ds, DATASET_TRAIN) + estimate_part(ds, DATASET_VAL);
 
+    if (config->native && check_patches(ds, e))
+        return -1;
     choose_folder(config, (double)nbytes, dir);
     if (!*dir && check_memory(nbytes, sharers, e))
         return -1;
@@ -513,9 +546,10 @@ int dataset_load(struct dataset *ds, int sharers, struct err *e)
                                  .make = decode_into, .arg = ds, .interrupt = config->interrupt};
     if (*dir ? hash_key(ds, key, e) || !(ds->cache = cache_open(&cache, e)) : check_files(ds, e))
         return -1;
-    log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
+    log_info("data: %zu training and %zu validation samples %s %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
-             ds->config.height, ds->config.width, ds->config.channels, (double)nbytes / 0x1p20,
+             config->native ? "at their own size, in patches of" : "at", ds->config.height,
+             ds->config.width, ds->config.channels, (double)nbytes / 0x1p20,
              ds->cache ? cache_path(ds->cache) : "memory");
     return 0;
 }
@@ -572,6 +606,12 @@ const struct record *dataset_record(struct dataset *ds, enum dataset_part part, 
     const char *bytes = s->bytes;
     pthread_mutex_unlock(&s->lock);
     return (const void *)bytes;
+}
+
+void dataset_release(const struct dataset *ds, enum dataset_part part, size_t i)
+{
+    if (ds->cache)
+        cache_release(ds->cache, (size_t)(get_sample(ds, part, i) - ds->samples));
 }
 
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,

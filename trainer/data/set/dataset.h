@@ -156,6 +156,8 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
 /* Sets the height and width of what a network reads, and returns the channels. */
 int dataset_size(const struct dataset *ds, int *height, int *width);
 
+bool dataset_is_native(const struct dataset *ds); /* config.native */
+
 /* Returns the size of the record of sample i: that of the network, or with config.native the
  * image's own. */
 struct dataset_sides {
@@ -195,9 +197,12 @@ const char *dataset_class_file(const struct dataset *ds);
 const struct record *dataset_record(struct dataset *ds, enum dataset_part part, size_t i,
                                     struct err *e);
 
+/* Says that a large record from a cache file is not needed soon; it remains valid. */
+void dataset_release(const struct dataset *ds, enum dataset_part part, size_t i);
+
 /* Copies sample i to image [height][width][channels], 0..1 (data/image/pixels.h), and its target,
- * a mask [height][width] or a class: 0..1, or the class number if there are several; ignored pixels are -1.
- * Otherwise as dataset_record. */
+ * a mask [height][width] or a class: 0..1, or the class number if there are several; ignored pixels
+ * are -1. Otherwise as dataset_record. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

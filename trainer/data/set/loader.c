@@ -85,7 +85,7 @@ struct loader_cursor {
 /* An item for a thread to load. */
 struct loader_job {
     size_t batch, item;
-    size_t epoch, position, image, copy;
+    size_t epoch, position, sample, copy;
 };
 
 struct loader_batch {
@@ -101,10 +101,13 @@ struct loader_worker {
     struct loader *loader;
     pthread_t thread;
     struct augment *augment; /* NULL without augmentation */
+    struct record *room;     /* of a patch that is augmented */
 };
 
 struct loader {
     struct loader_config config;
+    struct sampler *sampler;
+    size_t samples;         /* of an epoch, each `repeat` times */
     size_t values, targets; /* of a sample */
     size_t pitch;           /* bytes of the largest record */
     struct loader_worker
@@ -153,7 +156,6 @@ static void skip_to_item(const struct loader *l, struct loader_cursor *c)
 static bool claim_item(struct loader *l, struct loader_job *job)
 {
     const struct loader_config *c = &l->config;
-    size_t images = dataset_count(c->dataset, c->images);
 
     if (l->paused)
         return false;
@@ -161,12 +163,12 @@ static bool claim_item(struct loader *l, struct loader_job *job)
     if (l->claim.epoch >= c->epochs || l->claim.batch >= l->end)
         return false;
     if (l->order_epoch != l->claim.epoch) {
-        shard_order(c->seed, l->claim.epoch, images, c->repeat, l->order);
+        shard_order(c->seed, l->claim.epoch, l->samples, c->repeat, l->order);
         l->order_epoch = l->claim.epoch;
     }
     size_t item = l->claim.item++, position = step_share(l, &l->claim).begin + item;
     *job = (struct loader_job){l->claim.batch, item, l->claim.epoch, position,
-                               l->order[position] % images, l->order[position] / images};
+                               l->order[position] % l->samples, l->order[position] / l->samples};
     return true;
 }
 
@@ -175,14 +177,16 @@ static size_t load_item(struct loader_worker *w, const struct loader_job *job, s
     struct loader *l = w->loader;
     const struct loader_batch *b = &l->batches[job->batch % l->nbatches];
     struct record *dst = (void *)(b->records + job->item * l->pitch);
-    const struct record *r = dataset_record(l->config.dataset, l->config.images, job->image, e);
+    const struct record *r = sampler_take(l->sampler, l->config.seed, job->epoch, job->position,
+                                          job->sample, w->augment ? w->room : dst, e);
     struct augment_draw draw;
     int height, width;
 
     if (!r)
         return 0;
     if (!w->augment) {
-        memcpy(dst, r, record_nbytes(r, l->values, l->targets));
+        if (r != dst)
+            memcpy(dst, r, record_nbytes(r, l->values, l->targets));
         return record_nbytes(dst, l->values, l->targets);
     }
     dataset_size(l->config.dataset, &height, &width);
@@ -244,7 +248,8 @@ static int open_worker(struct loader *l, struct loader_worker *w, struct err *e)
         return 0;
     w->augment = augment_create(&c->augment, height, width, channels,
                                 dataset_has_masks(c->dataset), e);
-    return w->augment ? 0 : -1;
+    w->room = mem_alloc(1, l->pitch, e);
+    return w->augment && w->room ? 0 : -1;
 }
 
 static int open_batches(struct loader *l, struct err *e)
@@ -252,7 +257,6 @@ static int open_batches(struct loader *l, struct err *e)
     const struct loader_config *c = &l->config;
     size_t n = (size_t)c->batch;
 
-    l->pitch = record_size(RECORD_NUMBERS, l->values, RECORD_NUMBERS, l->targets);
     l->held = c->device ? DEVICE_SLOTS : 1;
     l->nbatches = l->end = l->held + LOADER_BATCHES - 1;
     l->batches = mem_zero(l->nbatches, sizeof *l->batches, e);
@@ -280,13 +284,17 @@ static int open_loader(struct loader *l, struct err *e)
 {
     const struct loader_config *c = &l->config;
     int height, width, channels = dataset_size(c->dataset, &height, &width);
-    size_t items = dataset_count(c->dataset, c->images) * c->repeat;
 
+    l->sampler = sampler_create(c->dataset, c->images, c->patches, c->foreground, e);
+    if (!l->sampler)
+        return -1;
+    l->samples = sampler_size(c->dataset, c->images, c->patches);
     l->values = (size_t)height * (size_t)width * (size_t)channels;
     l->targets = dataset_targets(c->dataset);
+    l->pitch = record_size(RECORD_NUMBERS, l->values, RECORD_NUMBERS, l->targets);
     l->nworkers = c->threads ? c->threads : 1;
     l->workers = mem_zero((size_t)l->nworkers, sizeof *l->workers, e);
-    l->order = mem_zero(items, sizeof *l->order, e);
+    l->order = mem_zero(l->samples * c->repeat, sizeof *l->order, e);
     l->order_epoch = SIZE_MAX;
     l->claim.plan = l->take.plan = c->plan;
     if (!l->workers || !l->order)
@@ -324,8 +332,10 @@ void loader_destroy(struct loader *l)
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->nthreads; i++)
         pthread_join(l->workers[i].thread, NULL);
-    for (int i = 0; l->workers && i < l->nworkers; i++)
+    for (int i = 0; l->workers && i < l->nworkers; i++) {
         augment_destroy(l->workers[i].augment);
+        free(l->workers[i].room);
+    }
     for (size_t i = 0; l->batches && i < l->nbatches; i++)
         if (l->config.device)
             l->config.ops->free(l->config.device, DEVICE_HOST, l->batches[i].records);
@@ -334,6 +344,7 @@ void loader_destroy(struct loader *l)
     free(l->batches);
     free(l->workers);
     free(l->order);
+    sampler_destroy(l->sampler);
     pthread_cond_destroy(&l->freed);
     pthread_cond_destroy(&l->filled);
     pthread_mutex_destroy(&l->lock);

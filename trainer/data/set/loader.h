@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images of an epoch: their order, their augmentation, and the threads that load them. */
+/* The samples of an epoch: what they are, their order, their augmentation, and the threads that
+ * load them. */
 #ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
 #define UNETCTL_TRAINER_DATA_SET_LOADER_H
 
@@ -51,6 +52,30 @@ struct shard_range shard_eval(size_t images, int parts, int part);
  * 0..repeat-1, in a random order that is a function of the arguments alone. order has images x
  * repeat elements. */
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
+
+/* The samples of an epoch: the images of a part, or of a native data set random patches of the
+ * network's size.
+ *
+ * A patch lies within its image. Each image has a part of an epoch like its part of the pixels. A
+ * share of the patches is centred, as far as the image's edges allow, in a random pixel of a random
+ * class of those that the image has, the first one, the background, left out; the others lie
+ * anywhere. What sample i is depends on seed, epoch, the position in the epoch's order, and i. */
+struct sampler;
+
+/* Returns the samples of an epoch. patches: of a native set; 0: as many as have the pixels of all
+ * images, at least one of each. */
+size_t sampler_size(const struct dataset *ds, enum dataset_part part, size_t patches);
+
+/* foreground: the share. ERR_DATA if it is above 0 and no mask has any. ds must outlive the
+ * result, which the caller destroys. */
+struct sampler *sampler_create(struct dataset *ds, enum dataset_part part, size_t patches,
+                               double foreground, struct err *e);
+void sampler_destroy(struct sampler *s);
+
+/* Returns the record of sample i at a position of an epoch: that of the data set, or a patch in
+ * room, which has room for a record of floats. Thread-safe. */
+const struct record *sampler_take(const struct sampler *s, uint64_t seed, size_t epoch,
+                                  size_t position, size_t i, struct record *room, struct err *e);
 
 /* Random changes to training images and their masks. The changes to an image are a pure function of
  * (seed, epoch, index), and with augment.six of the copy, and do not depend on threads or ranks.
@@ -108,7 +133,9 @@ struct loader_config {
     enum dataset_part images;     /* the part of it that is loaded */
     struct shard_plan plan;       /* of a whole epoch */
     int part;                     /* index of this loader's share of each step */
-    size_t repeat;                /* copies of each image in an epoch */
+    size_t repeat;                /* copies of each sample in an epoch */
+    size_t patches;               /* as in sampler_create */
+    double foreground;
     int batch;                    /* largest number of items (copies of images) of a share */
     size_t epochs;
     uint64_t seed;

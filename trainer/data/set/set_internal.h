@@ -30,12 +30,17 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
                                   struct err *e);
 
 /* Sets the keys of n candidates, the smallest hash of the images of a set: equal for equal images
- * and for images of one group (config->group); with JOIN_PIECES also for tiles and pages that `data
- * convert` made of one file, with JOIN_ALIKE for names that differ from their last number on. -1
+ * and for images of one group (config->group); with JOIN_PIECES also for tiles and pages of one
+ * file (`data convert`), with JOIN_ALIKE for names that differ from their last number on. -1
  * with ERR_CONFIG for a wrong group, and with ERR_DATA for an image without one. */
 enum join_by { JOIN_GROUPS, JOIN_PIECES, JOIN_ALIKE };
 int candidates_join(const struct split_config *config, enum source_format format, enum join_by by,
                     struct candidate *c, size_t n, struct err *e);
+
+/* Appends to the record of an image with a mask where the classes are in it (sampler.c). values:
+ * numbers of the image. */
+int sampler_add_index(struct buf *record, size_t values, struct dataset_sides sides,
+                      struct err *e);
 
 /* A file of byte records that all processes of a machine map. One process creates the file while
  * others wait. cache_close unmaps; the file remains.
@@ -76,5 +81,8 @@ const char *cache_path(const struct cache *c);
 /* Returns record i, aligned to 16 bytes and valid until cache_close, or NULL with ERR_DATA if it is
  * damaged. Thread-safe; does not allocate. */
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e);
+
+/* Says that a large record is not needed soon. It remains valid. */
+void cache_release(const struct cache *c, size_t i);
 
 #endif
