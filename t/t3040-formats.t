@@ -27,9 +27,23 @@ like "$ERR" 'only read; train from png as it is, or write them by TensorFlow' "t
 exits 2 "nor a cache" unet-train data convert --data png --to cache --out new
 like "$ERR" 'fills its cache by itself; set data.cache to new' "the error says what fills it"
 
-ok "tiles are cut" unet-train data convert --data png --to png --tile 20x16 --out tiles
-is "$(samples tiles/images | wc -l)" 48 "each image gives four"
-is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "they have the requested size"
+exits 2 "tiles are not written" unet-train data convert --data png --tile 20x16 --out new
+like "$ERR" 'no longer written; train on patches of images as they are, by data.patch=20x16' \
+    "the error says what stands in their place"
+# Sets of tiles exist: name as such the images of a new set, four for each STEM.
+tiles() { # DIR STEM...
+    local dir=$1 stem at i=0
+    shift
+    unet-train data synth --out "$dir" --count $((4 * $#)) --size 32x32 --seed 4 2>"$ERR" || return
+    for stem; do
+        for at in y00000-x00000 y00000-x00016 y00012-x00000 y00012-x00016; do
+            i=$((i + 1))
+            mv "$dir/images/$(printf %04d $i).png" "$dir/images/$stem-$at.png"
+            mv "$dir/masks/$(printf %04d $i).png" "$dir/masks/$stem-$at.png"
+        done
+    done
+}
+ok "a set of tiles" tiles tiles 0{0..9}a 10a 11a
 # The files that a split has pieces of: those on both sides, and those that validate.
 sides() { python3 - "$@" <<'EOP'
 import json, re, sys
@@ -47,7 +61,7 @@ basename -a tiles/images/* | grep -v 'x00000' >right.txt
 basename -a tiles/images/* | grep 'x00000' >left.txt
 ok "lists may put the halves of images on different sides" unet-train data split --data tiles \
     --train-list left.txt --val-list right.txt --out halves.json
-like "$ERR" 'warning: (0[0-9]+)-y000..-x00000 and \1-y[0-9]+-x00016 are pieces of one file, .* 24 training' \
+like "$ERR" 'warning: ([01][0-9]a)-y[0-9]+-x00000 and \1-y[0-9]+-x00016 are pieces of one file, .* 24 training' \
     "which is reported"
 
 # --- training from shards ------------------------------------------------------------------------
@@ -282,8 +296,7 @@ for k in range(5):
     exits 7 "pages of one file cannot be divided" unet-train data split --data pages --out n.json
     like "$ERR" 'all images are .*tiles or pages of one file; .* --train-list, --val-list' \
         "the error says how they can"
-    ok "five stacks, cut into tiles" unet-train data convert --data stacks --to png --tile 16x32 \
-        --out pages5
+    ok "tiles of pages" tiles pages5 {a..e}{,-p0002,-p0003}
     for seed in 1 2 3; do
         unet-train data split --data pages5 --seed $seed --out p$seed.json 2>"$ERR" && sides p$seed.json
     done >pages.txt

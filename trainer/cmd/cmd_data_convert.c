@@ -18,11 +18,14 @@ static const struct cli_option options[] = {
     OPTIONS_FOLDERS(given.folders),
     {"out", 'o', CLI_STRING, "DIR", "new folder to write to", &given.out, 0, 0},
     {"to", 0, CLI_STRING, "WORD", "png", &given.to, 0, 0},
-    {"tile", 0, CLI_STRING, "HxW", "cut images into tiles of this size", &given.tile, 0, 0},
+    {"tile", 0, CLI_STRING, "HxW", "gone: data.patch of a training cuts patches", &given.tile, 0, 0},
     {0}};
 
-static int check_format(struct err *e)
+static int check_form(struct err *e)
 {
+    if (given.tile)
+        return err_set(e, ERR_USAGE, "data convert: --tile %s: tiles are no longer written; train on "
+                       "patches of images as they are, by data.patch=%s", given.tile, given.tile);
     if (strcmp(given.to, "tfrecord") == 0)
         return err_set(e, ERR_USAGE, "data convert: --to tfrecord: TFRecord files are only read; "
                        "train from %s as it is, or write them by TensorFlow", given.dir);
@@ -40,8 +43,7 @@ static int run_data_convert(int noperands, char **operands, int nrest, char **re
 
     if (!given.dir || !given.out)
         return err_set(e, ERR_USAGE, "data convert: --data DIR and --out DIR are needed");
-    if (check_format(e) ||
-        (given.tile && options_size(given.tile, &config.tile_height, &config.tile_width, e)))
+    if (check_form(e))
         return -1;
     size_t n = convert_write(&config, e);
     if (n == 0)
@@ -62,7 +64,6 @@ const struct cli_command cmd_data_convert = {
         "validation stays so: train/ and val/. No training needs it: all these formats are read as\n"
         "they are.\n"
         "\n"
-        "  unet-train data convert --data DIR --tile 256x256 --out tiles\n"
         "  unet-train data convert --data shards --out pictures\n",
     .options = options,
     .run = run_data_convert,

@@ -94,7 +94,7 @@ int new_folder_close(const struct new_folder *f, int rc, struct err *e)
     return rc;
 }
 
-/* Every sample is decoded, cut into tiles if wanted, and written as PNG files. */
+/* Every sample is decoded, and written as PNG files. */
 
 /* One sample to be written; the pointers are borrowed. */
 struct convert_sample {
@@ -140,58 +140,6 @@ static int write_sample(struct convert_job *job, const struct convert_sample *s,
         (s->mask && write_png(out, side, "masks", s->name, s->mask, e)))
         return -1;
     job->written++;
-    return 0;
-}
-
-static int cut_tile(const struct pixels *img, uint32_t y, uint32_t x, uint32_t height,
-                    uint32_t width, struct pixels *tile, struct err *e)
-{
-    size_t pixel = (size_t)img->channels * (size_t)(img->bits / 8);
-
-    *tile = (struct pixels){.width = width, .height = height, .source_bits = img->source_bits,
-                            .pages = 1};
-    if (pixels_allocate(tile, "a tile", img->channels, img->bits, e))
-        return -1;
-    for (uint32_t row = 0; row < height; row++)
-        memcpy(tile->samples + row * width * pixel,
-               img->samples + ((size_t)(y + row) * img->width + x) * pixel, width * pixel);
-    return 0;
-}
-
-static int put_tile(struct convert_job *job, const struct convert_sample *whole, uint32_t y,
-                    uint32_t x, uint32_t height, uint32_t width, struct err *e)
-{
-    struct pixels image, mask = {0};
-    struct convert_sample part = *whole;
-    char name[NAME_MAX + 1];
-
-    snprintf(name, sizeof name, "%.200s-y%05u-x%05u", whole->name, y, x);
-    part.name = name;
-    part.image = &image;
-    int rc = cut_tile(whole->image, y, x, height, width, &image, e);
-    if (rc == 0 && whole->mask) {
-        part.mask = &mask;
-        rc = cut_tile(whole->mask, y, x, height, width, &mask, e);
-    }
-    if (rc == 0)
-        rc = write_sample(job, &part, e);
-    pixels_free(&image);
-    pixels_free(&mask);
-    return rc;
-}
-
-static int put_sample(struct convert_job *job, const struct convert_sample *s, struct err *e)
-{
-    uint32_t h = s->image->height, w = s->image->width;
-    uint32_t th = MIN((uint32_t)job->config->tile_height, h);
-    uint32_t tw = MIN((uint32_t)job->config->tile_width, w);
-
-    if (th == 0 || (th == h && tw == w))
-        return write_sample(job, s, e);
-    for (uint32_t y = 0; y < h; y += th)
-        for (uint32_t x = 0; x < w; x += tw)
-            if (put_tile(job, s, MIN(y, h - th), MIN(x, w - tw), th, tw, e))
-                return -1;
     return 0;
 }
 
@@ -249,7 +197,7 @@ static int put_decoded(struct convert_job *job, const struct convert_sample *fra
     s.image = image;
     s.mask = mask->samples ? mask : NULL;
     if (rc == 0)
-        rc = put_sample(job, &s, e);
+        rc = write_sample(job, &s, e);
     pixels_free(image);
     pixels_free(mask);
     return rc;

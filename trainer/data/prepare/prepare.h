@@ -17,15 +17,11 @@ struct convert_config {
     const char *dir;
     const struct source_folders *folders; /* NULL: found by their names */
     const char *out;          /* a new or an empty folder */
-    /* 0 for whole images. Tiles are cut row by row. The last tile of a row or column overlaps the
-     * one before, so that the tiles cover the image. A side of an image that is smaller than the
-     * tile's is not cut. */
-    int tile_height, tile_width;
 };
 
 /* Writes PNG files to images/ and masks/, or to one folder per class; if the source is divided,
- * below train/ and val/ (samples of neither side: test/). Returns the number of samples written,
- * each tile being one, or 0 on error. */
+ * below train/ and val/ (samples of neither side: test/). Returns the number of samples written, or
+ * 0 on error. */
 size_t convert_write(const struct convert_config *config, struct err *e);
 
 /* Draws synthetic images that resemble SEM images of indentation marks, with masks, for training

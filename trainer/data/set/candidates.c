@@ -450,8 +450,8 @@ static bool cut_number(const char *name, size_t *n, const char *mark, size_t dig
 }
 
 /* Cuts from the name of an image, without a suffix: with JOIN_ALIKE all from the last number on,
- * otherwise the place of a tile, or with `page` also the number of a page (prepare/convert.c).
- * Returns the new length. */
+ * otherwise the place of a tile (NAME-y00000-x00128, which earlier versions wrote), or with `page`
+ * also the number of a page (prepare/convert.c). Returns the new length. */
 static size_t cut_name(const char *name, size_t n, enum join_by by, bool page)
 {
     size_t tile = n;
