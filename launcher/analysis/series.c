@@ -546,6 +546,12 @@ const char *series_interval(const struct series *s)
     return s->stepped ? "interval" : "epoch";
 }
 
+const char *series_size(const struct series *s)
+{
+    return s->settings && strstr(s->settings, "data.patch=") ? "each image's own size"
+                                                              : "the network's size";
+}
+
 double series_rate(const struct series *s, double per_second, char *name, size_t size)
 {
     return rate_show(per_second, s->points[0].q[QUANTITY_RATE].median, s->unit, name, size);

@@ -125,6 +125,10 @@ const char *series_collapsed(const struct series *s);
 
 /* Returns "epoch", or "interval" where runs have none. */
 const char *series_interval(const struct series *s);
+
+/* Returns at what size unet-train scores the masks of its runs: "the network's size", or with
+ * data.patch "each image's own size". */
+const char *series_size(const struct series *s);
 /* Returns units of work per second or, of slow programs, per day; name becomes "images/s" or
  * "ns/day". */
 double series_rate(const struct series *s, double per_second, char *name, size_t size);

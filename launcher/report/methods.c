@@ -143,11 +143,11 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
         buf_add(b, "No run has a quality: this is by speed alone.\n");
     if (!isfinite(p->q[QUANTITY_QUALITY].mean) || !isfinite(s->points->q[QUANTITY_QUALITY].mean))
         return;
-    buf_addf(b, "%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
+    buf_addf(b, "%s%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
              !s->is_share  ? ""
              : by_trainer ? " on the validation images"
                           : " on the validation data",
-             iou && by_trainer ? " at the network's size" : "", s->decimals,
+             iou && by_trainer ? " at " : "", iou && by_trainer ? series_size(s) : "", s->decimals,
              p->q[QUANTITY_QUALITY].mean, p->gpus, s->decimals, s->points->q[QUANTITY_QUALITY].mean,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
     if (q->state == QUALITY_UNKNOWN)

@@ -183,13 +183,14 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const char *collapsed = s->is_share ? "collapsed" : "far worse";
 
     table_init(t,
-               "Quality of %s after the last %s%s: %s%s is the mean over the %sruns of a count. "
+               "Quality of %s after the last %s%s%s: %s%s is the mean over the %sruns of a count. "
                "%s: runs more than %.3g %s the median of the base case, or without a value, "
                "with the 95 %% upper limit of their share. Change: difference of the others from "
                "the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies %s%.3g.%s",
-               rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
+               rs->label, series_interval(s), by_trainer ? ", at " : "",
+               by_trainer ? series_size(s) : "",
                s->quality, s->lower ? ", of which less is better," : "",
                s->limited ? "whole " : "", s->is_share ? "Collapsed" : "Far worse",
                QUALITY_COLLAPSE * d->rule.margin,
@@ -273,9 +274,9 @@ static void fill_classes(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const struct scores *first = s->npoints ? s->points[0].rows[0].scores : NULL;
 
-    table_init(t, "IoU of each class of %s at the network's size: (I + 1) / (U + 1) over the pixels "
+    table_init(t, "IoU of each class of %s at %s: (I + 1) / (U + 1) over the pixels "
                "of all validation images, mean over the runs of a count; then the mean over the "
-               "classes with the first one, the background, and without it.", rs->label);
+               "classes with the first one, the background, and without it.", rs->label, series_size(s));
     if (!first || first->nclasses < 2 || result_by_accuracy(s->rows))
         return;
     for (size_t k = 0; k < first->nclasses; k++)

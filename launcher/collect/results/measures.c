@@ -353,8 +353,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                       "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
                       "images after the last epoch; of several classes the mean over those that "
                       "occur or are predicted, the background included. Runs of unet-train are "
-                      "scored at the network's size. Where images have one class each, in its "
-                      "place the accuracy: the share of them that are right",
+                      "scored at the network's size, with data.patch at the images' own. Where "
+                      "images have one class each, in its place the accuracy: the share of them "
+                      "that are right",
                       COMPUTED},
     [QUANTITY_IOU_OWN_SIZE] = {"iou_own_size", "IoU at own size",
                                "the same of the masks that `unet-train predict` writes, at each "

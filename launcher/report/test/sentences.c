@@ -759,9 +759,8 @@ static struct sentence paragraphs[] = {
     {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
     {"Communication that computing does not hide takes N % of an epoch with N GPUs\\.", is_always,
      {0}, 0},
-    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size)? is (X) with (N) GPUs and "
-     "(X) "
-     "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
+    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size| at each image's own size)? is "
+     "(X) with (N) GPUs and (X) with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
     {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it holds by "
