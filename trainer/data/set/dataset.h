@@ -4,12 +4,13 @@
  *
  * run/ and cmd/ make or read the split and open a dataset for each side; run/session.c starts a
  * loader, from which step/ takes batches; evaluate/ reads samples one by one. A sample is decoded
- * once to a record (core/kernel.h), resized and padded, and kept in memory or in the cache. What
- * a rank loads depends only on the seed, the epoch and its part, so that the images of a step are
- * the same for every number of ranks.
+ * once to a record (core/kernel.h), resized and padded or at its own size, and kept in memory or in
+ * the cache. What a rank loads depends only on the seed, the epoch and its part, so that the images
+ * of a step are the same for every number of ranks.
  *
  * To read: this file, split.c and candidates.c (which samples there are), dataset.c and cache.c
- * (decoding and keeping), loader.h, loader.c (the order and the threads) and augment.c. */
+ * (decoding and keeping), loader.h, sampler.c (images or patches), loader.c (the order and the
+ * threads) and augment.c. */
 #ifndef UNETCTL_TRAINER_DATA_SET_DATASET_H
 #define UNETCTL_TRAINER_DATA_SET_DATASET_H
 
