@@ -227,7 +227,8 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
                                 tick->key, last->key);
     } else if (timed && !clock) {
         return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
-                                "mixed, or several ranks have written", tick->key);
+                                "mixed, several ranks have written, or it has several rows, whose "
+                                "step is to be named", tick->key);
     }
     return 0;
 }
@@ -641,7 +642,7 @@ static int fill_run(struct reader *r, struct result *run)
         return -1;
     rate = run->units_per_s;
     curve_measure(run->curve, run);
-    run->stepped = !are_epochs(r);
+    run->stepped = !are_epochs(r) || (r->c.column[LOG_TIME] < 0 && r->c.column[LOG_RUN_S] < 0);
     check_steps(r, run);
     for (size_t k = 0; k < r->nticks; k++) {
         sum += run->curve->seconds[k];

@@ -382,8 +382,8 @@ static int find_quality(const struct log_table *t, const struct log_form *form, 
 }
 
 /* Returns whether the column is a rate, such as tokens_per_second, images/s or ns_per_day. Sets its
- * scale to units per second, and the unit, "tokens" or "ns". */
-static bool decode_rate(const char *column, double *scale, char unit[24])
+ * scale to units per second, the unit, "tokens" or "ns", and *one if it is the rate of one GPU. */
+static bool decode_rate(const char *column, double *scale, char unit[24], bool *one)
 {
     static const struct {
         const char *name;
@@ -396,6 +396,7 @@ static bool decode_rate(const char *column, double *scale, char unit[24])
     snprintf(text, sizeof text, "%.*s%s%s", slash ? (int)(slash - column) : 0, column,
              slash ? "_per_" : "", slash ? slash + 1 : column);
     plain_name(text, plain);
+    *one = cut_end(plain, "_per_gpu") || cut_end(plain, "_per_device");
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (!cut_end(plain, times[i].name))
             continue;
@@ -412,14 +413,15 @@ bool log_column_is_rate(const char *name)
 {
     double scale;
     char unit[24];
+    bool one;
 
-    return decode_rate(name, &scale, unit);
+    return decode_rate(name, &scale, unit, &one);
 }
 
 static void find_rate(const struct log_table *t, struct log_columns *dst)
 {
     for (size_t i = 0; i < t->ncolumns && dst->column[LOG_RATE] < 0; i++)
-        if (decode_rate(t->columns[i].name, &dst->scale[LOG_RATE], dst->unit))
+        if (decode_rate(t->columns[i].name, &dst->scale[LOG_RATE], dst->unit, &dst->of_one_gpu))
             dst->column[LOG_RATE] = (int)i;
 }
 
@@ -458,7 +460,10 @@ int log_columns_find(const struct log_table *t, const struct log_form *form, boo
         find_column(t, "time") == dst->column[LOG_TIME])
         dst->count[LOG_TIME] = LOG_PER_STEP; /* OpenMMLab's, which has both of each iteration */
     int units = dst->column[LOG_UNITS];
-    if (form->units && decode_rate(t->columns[units].name, &dst->scale[LOG_RATE], dst->unit)) {
+    bool one = false;
+    if (form->units &&
+        decode_rate(t->columns[units].name, &dst->scale[LOG_RATE], dst->unit, &one)) {
+        dst->of_one_gpu |= one;
         dst->column[LOG_RATE] = units;
         dst->column[LOG_UNITS] = -1;
     } else if (units >= 0)

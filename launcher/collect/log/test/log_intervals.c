@@ -82,6 +82,13 @@ static void check_work_of_one_gpu(void)
     ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
            r.curve->units[2] == 400 && r.units_per_s == 400 && strcmp(r.unit, "samples") == 0,
        "a rate of one GPU counts for all");
+    form.units = NULL;
+    ok(read_text("step,tokens_per_sec_per_gpu\n1,100\n2,100\n3,100\n") == 0 &&
+           r.units_per_s == 400 && strcmp(r.unit, "tokens") == 0,
+       "and so does one that its column calls so");
+    ok(read_text("epoch,tokens/s\n1,100\n2,100\n3,100\n") == 0 && r.stepped == 1,
+       "rates of epochs without times are no times of epochs");
+    form.units = "samples/s:gpu";
     form.units = "tokens:gpu";
     ok(read_text("step,step_time,tokens\n1,1,100\n2,1,100\n3,1,100\n") == 0 &&
            r.curve->units[2] == 400, "and the work of one");
