@@ -349,7 +349,7 @@ epoch 1: 12.5 s, loss 0.52
 epoch 2: 11.5 s, loss 0.42
 epoch 3: 10.5 s, loss 0.4
 quality: val_loss 0.49
-pattern Epoch\s+(?<epoch>N)/.*?loss=(?<loss>N).*?val_loss=(?<val_loss>N).*?time:\s+(?<epoch_time>N)s
+pattern Epoch\s+(?<epoch>N)/.*?loss=(?<loss>N).*?val_loss=(?<val_loss>N).*?time:\s*(?<epoch_time>N)s
 name val_loss' "a line for each epoch: its first rows are shown, pattern and quality written"
 printf 'epoch %d time %d.5\n' 1 3 2 6 3 10 >logs/clock.log
 like <(proposed logs/clock.log) '^pattern .*time\\s.\(\?<elapsed>' \
@@ -445,6 +445,25 @@ printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79
     "{'loss': '4.0', 'epoch': '1.0', 'time': '2.5'}" \
         "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
 is "$(proposed logs/bar.log | sed -n 2p)" 'epoch 1: 2.5 s, loss 4' "a line behind a progress bar"
+printf 'GROMACS, 2023\nPerformance: 57.6 0.4\n (ns/day)\nPerformance:  57.6  0.4\nFinished at '\
+'10:00:00\n' >logs/md.log
+is "$(proposed logs/md.log | sed -n '2p;$p')" 'interval 1: 57.6 ns/day
+unit ns' "a known log whose first line has a comma"
+printf 'started at 10:00:00\n' >logs/tod.log
+like <(proposed logs/tod.log) 'no line has a time' "a time of day that is there once is no duration"
+printf 'Time = %d\nExecutionTime = %d.5 s  ClockTime = %d s\n' 1 3 3 2 6 6 3 9 9 >logs/foam.log
+is "$(proposed logs/foam.log | sed -n 2p)" 'interval 1: 3.5 s' "OpenFOAM's clock, not its simulated time"
+printf 'train epoch %d loss 0.5 time 12.5\nval epoch 1 loss 0.6 time 1.%d\n' 1 1 2 2 3 1 >logs/both.log
+is "$(proposed logs/both.log | sed -n 2p)" 'epoch 1: 12.5 s, loss 0.5' "trainings, not validations"
+printf 'iter %d: 10%d.5 images/s per GPU\n' 1 1 2 3 3 2 >logs/each.log
+like <(proposed logs/each.log) '^pattern .*images_per_s_per_gpu' "a rate of one GPU is named so"
+printf 'E %d \033[1m9s\033[0m \033[1m28%dms/step\033[0m - loss: 0.5\n' 1 3 2 5 >logs/keras.log
+is "$(proposed logs/keras.log | sed -n 2p)" 'interval 1: 9 s, loss 0.5' "lines with colours"
+printf '[%5d/20000] loss 1 step_time: 0.2%d\n' 9990 1 10000 3 10010 2 >logs/wide.log
+like <(proposed logs/wide.log | head -n 1) ' 3 intervals' "a counter that fills its width"
+printf 'epoch: [%d] loss: 0.5 time: 0.3%d\n' 1 2 1 1 2 4 2 3 >logs/rows.log
+bad "several rows of an epoch" 'epoch 1 is there twice: .*it has several rows' --try logs/rows.log \
+    -- ./a.out
 printf 'hello\nworld 3\n' >logs/none.log
 printf '1epoch:train:%d: iter_time=0.01, forward_time=0.1, loss=3.1, backward_time=0.1, '\
 'optim_step_time=0.1, train_time=0.3%d\n' 1 1 2 2 >logs/espnet.log

@@ -491,9 +491,7 @@ static int match_line(struct matcher *m, const char *line, size_t n, size_t numb
     return 0;
 }
 
-/* Removes what a terminal obeys and does not show: colours and other sequences that begin with
- * ESC. */
-static void strip_escapes(char *text)
+void log_container_strip(char *text)
 {
     char *dst = text;
 
@@ -524,7 +522,7 @@ int log_pattern_read(char *text, const char *pattern, struct log_table *t, struc
     int rc = create_matcher(&m, pattern, t, e);
     size_t number = 1, all = 0;
 
-    strip_escapes(text);
+    log_container_strip(text);
     for (uint32_t i = 0; i < m.ngroups && rc == 0; i++)
         rc = (m.column[i] = log_table_column(t, (const char *)group_of(&m, i) + 2, e)) < 0 ? -1 : 0;
     for (const char *line = text, *end; rc == 0 && *line; line = end + (*end != 0)) {

@@ -152,6 +152,10 @@ int log_container_read_json(char *text, size_t n, struct log_table *t, struct er
 bool log_container_is_events(const char *bytes, size_t n);
 int log_container_read_events(const char *path, struct log_table *t, struct err *e);
 
+/* Removes what a terminal obeys and does not show: colours and other sequences that begin with
+ * ESC. */
+void log_container_strip(char *text);
+
 /* Lines of a text, as a terminal shows it, that a regular expression of PCRE2 matches become rows
  * of t, whose path is set; its named groups are the columns. Rows that were written over each other
  * have one number of a line. A last line without its end is left out with a warning. Returns 0, or

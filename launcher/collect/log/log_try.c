@@ -83,7 +83,7 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
                  : strcmp(slash, "/epoch") ? "step_time" : "epoch_time",
                  ms && strchr("sm", *unit) ? "_ms" : "");
     else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) &&
-             strncmp(unit, "batch", 5))
+             strncmp(unit, "batch", 5) && strcmp(unit, "ba/s"))
         snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
     else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
@@ -177,7 +177,7 @@ static bool is_before_number(const char *text)
 /* Finds the numbers of a line. Returns their number. */
 static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
 {
-    char label[64], unit[64];
+    char label[64], unit[64], around[64];
     size_t count = 0, last = 0;
 
     for (size_t i = 0; i < n && count < NUMBERS_MAX;) {
@@ -202,15 +202,23 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
             v = u;
         copy_plain(line, k->label, i, true, label);
         copy_plain(line, u, v, false, unit);
+        if (strstr(unit, "/gpu"))
+            *strstr(unit, "/gpu") = 0;
         bool next = u > end && strchr(unit, '/') && is_before_number(line + v); /* names that one */
         name_number(label, next ? "" : unit, k->name);
         if (next && *k->name)
             *unit = 0;
         else if (next)
             name_number(label, unit, k->name);
+        copy_plain(line, k->label - (k->label >= last + 4 ? 4 : 0), v + 9 < n ? v + 9 : n, true,
+                   around);
+        if (log_column_is_rate(k->name) && strstr(around, "per_gpu") &&
+            !strstr(k->name, "_per_gpu"))
+            snprintf(k->name + strlen(k->name), sizeof k->name - strlen(k->name), "_per_gpu");
         bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
                                                           (unsigned char)line[end + 1]);
-        if ((end - i >= 19 && line[i + 4] == '-') || (clock && (i < 2 || !*label)))
+        if ((end - i >= 19 && line[i + 4] == '-') ||
+            (clock && (i < 2 || !*label || has_word(label, "at on started finished"))))
             snprintf(k->name, sizeof k->name, "timestamp");
         else if (clock && !*k->name && !has_word(label, "eta remaining left"))
             snprintf(k->name, sizeof k->name, "time");
@@ -231,17 +239,37 @@ struct kind {
     const char *line; /* the first of them */
     size_t n, count, nnumbers;
     struct number numbers[NUMBERS_MAX];
-    bool timed;
+    bool timed, clock; /* it has a time; a timestamp, which is one where it is there again */
+    bool validates;    /* it is of a validation */
 };
 
 static bool is_same_kind(const struct kind *a, const struct kind *b)
 {
     size_t i = 0;
 
+    if (a->validates != b->validates)
+        return false;
     while (i < a->nnumbers && i < b->nnumbers &&
            strcmp(a->numbers[i].name, b->numbers[i].name) == 0)
         i++;
     return i == a->nnumbers && i == b->nnumbers;
+}
+
+/* Returns whether the words before the first number that has a name, but for clocks, speak of a
+ * validation. */
+static bool is_validation(const struct kind *k)
+{
+    size_t i = 0;
+    char words[64];
+
+    while (i < k->nnumbers &&
+           (!*k->numbers[i].name || strcmp(k->numbers[i].name, "timestamp") == 0))
+        i++;
+    if (i == k->nnumbers)
+        return false;
+    size_t at = k->numbers[i].at;
+    copy_plain(k->line, at > 56 ? at - 56 : 0, at, false, words);
+    return has_word(words, "val valid validation validate eval evaluation test testing");
 }
 
 /* Sorts the lines of text into kinds, whose numbers have the same names. Returns the number of
@@ -257,28 +285,33 @@ static size_t sort_lines(const char *text, struct kind *kinds)
         k.n = (size_t)(end - line);
         k.nnumbers = find_numbers(line, k.n, k.numbers);
         for (size_t j = 0; j < k.nnumbers; j++)
-            k.timed |= is_time(k.numbers[j].name);
+            if (strcmp(k.numbers[j].name, "timestamp") == 0)
+                k.clock = true;
+            else
+                k.timed |= is_time(k.numbers[j].name);
+        k.validates = is_validation(&k);
         while (i < n && !is_same_kind(&kinds[i], &k))
             i++;
         if (i == n && n < KINDS_MAX && k.nnumbers)
             kinds[n++] = k;
         else if (i < n)
             kinds[i].count++;
+        if (i < n)
+            kinds[i].timed |= kinds[i].clock && kinds[i].count > 1;
     }
     return n;
 }
 
 /* ---- a pattern ---- */
 
+/* Blanks behind a bracket or a sign may be none, where a longer number leaves no room for them. */
 static void add_literal(struct buf *dst, const char *line, size_t from, size_t to)
 {
-    for (; from < to; from++)
-        if (line[from] == ' ' || line[from] == '\t') {
-            if (!dst->length || dst->data[dst->length - 1] != '+')
-                buf_add(dst, "\\s+");
-        } else {
-            buf_addf(dst, strchr("\\^$.|?*+()[]{}", line[from]) ? "\\%c" : "%c", line[from]);
-        }
+    for (size_t i = from; i < to; i++)
+        if (line[i] != ' ' && line[i] != '\t')
+            buf_addf(dst, strchr("\\^$.|?*+()[]{}", line[i]) ? "\\%c" : "%c", line[i]);
+        else if (i == from || (line[i - 1] != ' ' && line[i - 1] != '\t'))
+            buf_add(dst, i > from && strchr("[(=:|", line[i - 1]) ? "\\s*" : "\\s+");
 }
 
 /* Adds a pattern for lines of this kind: a group for each number that has a name, or for the one
@@ -399,12 +432,14 @@ static bool has_number(const struct kind *k, const char *name)
 }
 
 /* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
- * rates, then the most lines. Of equals the caller takes the last, as a log ends with its
- * totals. */
+ * rates, then the most lines, and last those of validations. Of equals the caller takes the last, as
+ * a log ends with its totals. */
 static size_t value_kind(const struct kind *k)
 {
     bool counted = has_number(k, "step") || has_number(k, "epoch"), rate = false;
 
+    if (k->validates)
+        return 0;
     for (size_t i = 0; i < k->nnumbers; i++)
         rate |= log_column_is_rate(k->numbers[i].name);
     return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
@@ -462,12 +497,13 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     const struct kind *scored = NULL;
     const char *quality = NULL;
     bool validated, found = false;
+    struct err later, *why = e;
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
         if (kinds[i].timed && (!best || value_kind(&kinds[i]) >= value_kind(best)))
             best = &kinds[i];
-    if (!best)
+    if (!best || best->validates)
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
                        "12.3 s' or '410 samples/s'; let the program print one, or write "
                        "log.pattern yourself", path);
@@ -500,7 +536,8 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
         snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
         buf_destroy(&b);
         rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name =
-                      i < sizeof times / sizeof *times ? quality : NULL}, dst, e);
+                      i < sizeof times / sizeof *times ? quality : NULL}, dst, why);
+        why = &later; /* the first one is of the name that is most likely */
     }
     if (rc == 0)
         name_time(path, dst);
@@ -520,9 +557,11 @@ int log_propose(const char *path, struct log_proposal *dst, struct err *e)
         return -1;
     if (!lines) {
         bool json = log_container_is_json(text), csv = !json && log_container_is_csv(text);
-        rc = json ? log_container_read_json(text, n, &t, e)
-             : csv ? log_container_read_csv(text, &t, e) : 0;
-        rc = rc ? -1 : try_columns(path, &t, dst, e);
+        if (json)
+            (void)log_container_read_json(text, n, &t, e);
+        else if (csv) /* or lines that are known, of which the first has a comma */
+            (void)log_container_read_csv(text, &t, e);
+        rc = try_columns(path, &t, dst, e);
         log_table_destroy(&t);
         lines = rc && (json || csv); /* a line may only begin as JSON does */
         free(text); /* it was changed */
@@ -531,6 +570,7 @@ int log_propose(const char *path, struct log_proposal *dst, struct err *e)
             snprintf(dst->file, sizeof dst->file, "%s", filename_base(path));
     }
     if (lines && text) {
+        log_container_strip(text);
         struct kind *kinds = mem_zero(KINDS_MAX, sizeof *kinds, e);
         rc = kinds ? try_lines(path, kinds, sort_lines(text, kinds), dst, e) : -1;
         free(kinds);
