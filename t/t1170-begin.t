@@ -158,6 +158,15 @@ begin -- bash job >"$OUT"
 like "$ERR" 'job:3 starts ranks by srun, .*; name that command: rm .*; unetctl init st -- srun '\
 '-n 4 ./a.out 1 *$' \
     "nor is a shell script that starts ranks"
+printf '#!/bin/sh\ncd . && A=1 torchrun --nproc_per_node 4 a.py\n' >job
+begin -- bash -e job >"$OUT"
+like "$ERR" 'job:2 starts ranks by torchrun, ' "behind other commands and variables, too"
+begin -- bash -lc 'A=1 torchrun --nproc_per_node=4 seen.py' >"$OUT"
+like "$ERR" "seen.py' starts ranks by torchrun, .*; unetctl init st -- torchrun --nproc_per_node=4" \
+    "and a shell's text that starts ranks"
+begin -- env CUDA_VISIBLE_DEVICES=0,1 python3 seen.py --num_nodes 2 >"$OUT"
+is "$(sed -n 's/.*warning: \(.*\) is the same in each run.*/\1/p' "$ERR" | paste -sd'|')" \
+    "--num_nodes 2|CUDA_VISIBLE_DEVICES=0,1" "words that fix the nodes or the GPUs are named"
 printf 'if "CUDA_VISIBLE_DEVICES" == "":\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0"\n' >seen.py
 begin --engine pytorch -- python3 seen.py --gpus 4 --devices=1 trainer.devices=2 --batch 8 >"$OUT"
 like "$ERR" 'seen.py:2 sets CUDA_VISIBLE_DEVICES: ranks see the GPUs that it names, not those of '\
@@ -192,6 +201,7 @@ bad() { # TEXT REGEX INIT WORDS...
 }
 bad "two launchers" 'srun ... torchrun: two launchers of ranks; leave srun out' \
     -- srun -n 2 torchrun --nproc_per_node 2 train.py
+code=2 bad "a launcher that is not known" 'name the script: --engine pytorch' -- composer -n 4 seen.py
 bad "accelerate on CPUs" 'accelerate ... --cpu starts one rank, .*--engine pytorch' \
     -- accelerate launch --cpu --num_processes 2 train.py
 for words in 'python3 nothing.py' 'srun -n 2 python3 nothing.py' 'torchrun nothing.py' \

@@ -339,6 +339,10 @@ static int check_words(const struct begin *b, const struct command_line *c, size
     if (strcmp(starter, "sbatch") == 0 || strcmp(starter, "salloc") == 0)
         return err_set(e, ERR_USAGE, "init: -- %s ...: unetctl submits the jobs; name the command "
                        "that starts the program, such as -- srun ./a.out", starter);
+    if (strcmp(starter, "composer") == 0)
+        return err_set(e, ERR_USAGE, "init: -- composer ...: it starts as many ranks as its options "
+                       "say, whatever the GPUs of a run; name the script: --engine pytorch -- "
+                       "python3 SCRIPT ARGS");
     for (size_t i = c->end; c->launcher && first == c->end && i < c->n; i++)
         if (strcmp(c->words[i], ":") == 0)
             return err_set(e, ERR_USAGE, "init: -- %s ... : ...: several programs in one run; let "
@@ -435,7 +439,8 @@ static void warn_of_gpus(const struct command_line *c)
 {
     static const char *const names[] = {"gpus", "num_gpus", "ngpus", "n_gpus", "n_gpu", "num_gpu",
                                         "devices", "num_devices", "device", "world_size",
-                                        "distributed_world_size", "nproc_per_node"};
+                                        "distributed_world_size", "nproc_per_node", "num_nodes",
+                                        "nnodes"};
     struct command_sign sign;
     char file[PATH_MAX], name[64];
 
@@ -453,9 +458,14 @@ static void warn_of_gpus(const struct command_line *c)
         for (size_t k = 0; said && k < sizeof names / sizeof *names; k++)
             if (strcmp(name, names[k]) == 0)
                 log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
-                         "them, write {{gpus}}, or leave it out", c->words[i], equals ? "" : " ",
-                         equals ? "" : value);
+                         "them, write {{%s}}, or leave it out", c->words[i], equals ? "" : " ",
+                         equals ? "" : value, k + 2 < sizeof names / sizeof *names ? "gpus"
+                         : "nodes");
     }
+    for (size_t i = 0; i < c->program; i++)
+        if (strncmp(c->words[i], "CUDA_VISIBLE_DEVICES=", 21) == 0)
+            log_warn("%s is the same in each run: ranks see these GPUs, not those of their run; "
+                     "leave it out", c->words[i]);
     if (command_line_find(c, ".", file) && (command_line_look(file, &sign), sign.gpus_line))
         log_warn("%s:%zu sets CUDA_VISIBLE_DEVICES: ranks see the GPUs that it names, not those of "
                  "their run; remove that line", file, sign.gpus_line);
@@ -470,8 +480,14 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
     struct err ignored;
 
     if (strcmp(engine, "command") || command_line_parse(words, n, &c, &ignored) || c.launcher ||
-        !command_line_find(&c, ".", file) || !command_line_look(file, &sign))
+        !(c.text ? command_line_look_text(c.text, &sign)
+                 : command_line_find(&c, ".", file) && command_line_look(file, &sign)))
         return false;
+    if (c.text) {
+        buf_addf(dst, "'%s' starts ranks by %s, as many as stand there, whatever the GPUs of a run; "
+                 "name that command: %s -- %s", c.text, sign.text, init, sign.command);
+        return !dst->failed;
+    }
     if (!sign.engine) {
         buf_addf(dst, "%s:%zu starts ranks by %s, as many as stand there, whatever the GPUs of a "
                  "run; name that command: %s -- %s", file, sign.line, sign.text, init, sign.command);

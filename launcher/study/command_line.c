@@ -59,6 +59,9 @@ static const struct command_starter {
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
      "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {.engine = "pytorch"}},
+    {"colossalai", "run",
+     "H host hostfile include exclude num_nodes nproc_per_node master_port master_addr extra_args "
+     "ssh_port m", .launcher = {.engine = "pytorch"}},
     {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich "
      "orterun prterun prun mpiexecjl", NULL,
      "np n c N H host hosts hostfile machinefile f ppn perhost npernode npersocket x genv env "
@@ -195,10 +198,21 @@ static size_t count_option(const struct command_starter *s, const char *const *w
                                                                                             : 1;
 }
 
+/* Returns whether the next word is the program itself: behind -c, -e, or -lc of a shell, where -e is
+ * another option. */
+static bool has_text_behind(const char *option, bool is_shell)
+{
+    size_t n = strlen(option);
+
+    return is_shell ? option[1] != '-' && option[n - 1] == 'c'
+                    : n == 2 && strchr("ce", option[1]);
+}
+
 /* Returns the index behind the words of the starter at words[i], and notes a module. */
 static size_t skip_starter(const struct command_starter *s, const char *const *words, size_t n,
                            size_t i, bool *is_module, bool *has_text)
 {
+    bool is_shell = has_name(s->names, "bash", 4);
     bool is_env = has_name(s->names, "env", 3), keeps = s->launcher.numbers;
     int operands = s->operands;
 
@@ -213,7 +227,7 @@ static size_t skip_starter(const struct command_starter *s, const char *const *w
             *is_module = true;
             if (s->is_interpreter)
                 return i + 1;
-        } else if (option && s->is_interpreter && strchr("ce", words[i][1]) && !words[i][2]) {
+        } else if (option && s->is_interpreter && has_text_behind(words[i], is_shell)) {
             *has_text = true;
             return i;
         } else if (option) {
@@ -258,6 +272,7 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
             const struct command_starter *own =
                 is_module && i < n ? find_starter(words[i], NULL) : NULL;
             dst->is_python = has_name(s->names, "python", 6);
+            dst->text = has_text && has_name(s->names, "bash", 4) && i + 1 < n ? words[i + 1] : NULL;
             if (own && own->launcher.engine)
                 continue;
         }
@@ -399,19 +414,35 @@ static bool has_sign(const char *line, const char *sign)
            (at && anywhere && (at == line || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')));
 }
 
-/* Notes a launcher of ranks that a line of a shell script begins with. */
+/* Notes a launcher of ranks that a command in a line of a shell script begins with, also behind
+ * NAME=VALUE. */
 static void look_at_command(const char *line, struct command_sign *dst)
 {
-    const struct command_starter *s;
-    char words[3][64] = {"", "", ""};
+    const struct command_starter *s = NULL;
+    char words[3][64];
+    int i = 0;
 
-    sscanf(line, "%63s %63s %63s", words[0], words[1], words[2]);
-    int i = strcmp(words[0], "exec") == 0 || strcmp(words[0], "time") == 0;
-    s = find_starter(words[i], words[i + 1]);
-    if (!s || !s->launcher.engine)
-        return;
-    snprintf(dst->text, sizeof dst->text, "%.39s", filename_base(words[i]));
-    snprintf(dst->command, sizeof dst->command, "%.190s", strstr(line, words[i]));
+    for (const char *p = line; p; p = strpbrk(p, ";&|")) {
+        p += strspn(p, ";&| \t");
+        while (strcspn(p, "=") < strcspn(p, " \t'\"/"))
+            p += strcspn(p, " \t"), p += strspn(p, " \t");
+        words[0][0] = words[1][0] = words[2][0] = 0;
+        sscanf(p, "%63s %63s %63s", words[0], words[1], words[2]);
+        i = strcmp(words[0], "exec") == 0 || strcmp(words[0], "time") == 0;
+        s = find_starter(words[i], words[i + 1]);
+        if (s && s->launcher.engine) {
+            snprintf(dst->text, sizeof dst->text, "%.39s", filename_base(words[i]));
+            snprintf(dst->command, sizeof dst->command, "%.190s", strstr(p, words[i]));
+            return;
+        }
+    }
+}
+
+bool command_line_look_text(const char *text, struct command_sign *dst)
+{
+    *dst = (struct command_sign){0};
+    look_at_command(text, dst);
+    return *dst->text;
 }
 
 /* Returns whether the line gives CUDA_VISIBLE_DEVICES a value. */

@@ -217,6 +217,7 @@ struct command_line {
     bool is_python;     /* of the interpreter */
     bool has_script;    /* words[program] is a script, or with is_module the name of a module */
     bool is_module;
+    const char *text; /* what a shell runs behind -c, or NULL */
 };
 
 /* Finds them by a table of programs. Returns 0, or -1 with ERR_CONFIG: there are two launchers. */
@@ -249,5 +250,8 @@ struct command_sign {
     size_t gpus_line;  /* the line that sets CUDA_VISIBLE_DEVICES; 0: none */
 };
 bool command_line_look(const char *script, struct command_sign *dst);
+
+/* The same of a shell's text, for a launcher alone. */
+bool command_line_look_text(const char *text, struct command_sign *dst);
 
 #endif
