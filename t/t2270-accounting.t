@@ -121,6 +121,7 @@ exits 2 "no day" unetctl plan -C joules --request 1
 exits 2 "a grant that begins after it ends" unetctl "${grant[@]}" --since 2999-01-01
 like "$ERR" '--since 2999-01-01 must be before --until and not after today' "is refused"
 exits 2 "a day of another form" unetctl plan -C joules --request 1 --until 1.1.2027
+exits 2 "a day that is none" unetctl plan -C joules --request 1 --until 2027-02-30
 # What the plugins of acct_gather_energy, which need a counter of the machine, leave there.
 sql "update sandbox_step_table set consumed_energy = if(id_step = 0, 40000, 50000)"
 for interface in "${interfaces[@]}"; do

@@ -200,6 +200,8 @@ like gcs/proposal.tex '^.caption.*What GCS asks' "LaTeX has the same"
 exits 2 "another centre is refused" unetctl report -C s --proposal q --for cscs
 like "$ERR" "unknown centre; did you mean 'csc'\? .known: csc, gcs, idris" "with the list"
 exits 2 "a centre without a proposal is refused" unetctl report -C s --for csc
+sed -i 's/^billing.*/billing: gpus*1e308*1e308/' site.yaml
+exits 3 "a formula without a finite value is refused" unetctl report -C s --proposal q --for gcs
 sed -i 's/^billing.*/billing: max(gpus/' site.yaml
 exits 3 "a formula that does not parse is refused" unetctl report -C s --proposal q --for gcs
 like "$ERR" 'site.yaml:[0-9]+: billing.* must be a number for gpus, cores, mem or nodes' "in one line"
@@ -221,6 +223,8 @@ cp kept.yaml s/study.yaml
 mv unet-g01-* s/runs/
 exits 8 "without a choice there is none" unetctl report -C t --best other.yaml --text
 like "$ERR" 'report: --best: no number of GPUs is chosen: ' "it says why"
+exits 2 "a folder of logs has no settings" unetctl report --logs t/logs --best other.yaml --text
+like "$ERR" 'a folder of logs has no study.yaml' "it says so"
 ok "nothing is written" test ! -e other.yaml
 
 exits 0 "a proposal of two studies" unetctl report s "$ugly" --proposal two

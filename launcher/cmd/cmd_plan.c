@@ -418,8 +418,11 @@ static int decode_day(const char *option, const char *text, time_t *dst, struct 
 {
     struct tm tm = {.tm_isdst = -1};
     const char *end = strptime(text, "%Y-%m-%d", &tm);
+    int day = tm.tm_mday;
 
     *dst = end && !*end ? mktime(&tm) : -1;
+    if (tm.tm_mday != day) /* such as February 30 */
+        *dst = -1;
     return *dst >= 0 ? 0
                      : err_set(e, ERR_USAGE, "plan: --%s %s: must be a day, such as 2027-03-31",
                                option, text);
@@ -578,7 +581,7 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     given.until_decided |= w.plan.study.design.max_gpu_hours > 0;
     rc = given.request > 0 ? print_grant(&w, e)
          : given.until || given.since
-             ? err_set(e, ERR_USAGE, "plan: --until and --since need --request HOURS")
+             ? err_set(e, ERR_USAGE, "plan: --until and --since need --request HOURS, more than 0")
              : plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);

@@ -260,7 +260,10 @@ static int write_best(const struct sources *in, const struct report *r, struct e
     bool ignored;
     int rc;
 
-    if (in->count != 1 || !*in->study_dir || !d)
+    if (in->count == 1 && !*in->study_dir)
+        return err_set(e, ERR_USAGE, "report: --best needs a study, and a folder of logs has no "
+                       "study.yaml");
+    if (in->count != 1 || !d)
         return err_set(e, ERR_USAGE, "report: --best needs one study with one series, and there %s "
                        "%zu", r->nseries == 1 ? "is" : "are", r->nseries);
     if (!d->use || !d->decided)

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static const char *check_billing(const char *text)
         {"gpus", 1}, {"cores", 1}, {"mem", 1}, {"nodes", 1}, {NULL, 0}};
     double value;
 
-    return !*text || formula_compute(text, names, &value)
+    return !*text || (formula_compute(text, names, &value) && isfinite(value))
                ? NULL
                : "must be a number for gpus, cores, mem or nodes, such as gpus*2, or the largest of "
                  "several: max(gpus, cores/8, mem/64)";
