@@ -16,6 +16,7 @@
 /* The critical batch is not reported if what it predicts and the measured epochs differ by more
  * than this factor. */
 #define DISAGREE 1.2
+#define APART 1.25 /* the times of single runs to a target, above which their range is named */
 
 /* Adds " (95 % interval 5.6-5.9)", or similar words for an interval over epochs; nothing if it is
  * unknown. of (may be ""): " of the chosen count". */
@@ -70,16 +71,20 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
         buf_addf(b, ", %s against %.*s", speed, (int)strcspn(from, " "), from);
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
+    const struct convergence_point *p = &c->points[best];
+    for (size_t i = 0; i < c->npoints; i++) /* scatter decides which runs reach it */
+        if ((c->points[i].gpus == d->base->gpus || i == best) &&
+            c->points[i].nreached < c->points[i].nruns)
+            return;
     buf_add(b, ", ");
-    add_speed(b, c->points[best].speedup, 2);
+    add_speed(b, p->speedup, 2);
     buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
              c->target);
-    for (size_t i = 0; i < c->npoints; i++) {
-        const struct convergence_point *p = &c->points[i];
-        if ((p->gpus == d->base->gpus || p->gpus == d->best->gpus) && p->nreached < p->nruns)
-            buf_addf(b, " (which %zu of %zu runs with %d GPU%s reach)", p->nreached, p->nruns,
-                     p->gpus, plural(p->gpus));
-    }
+    bool slower = p->speedup < 1;
+    if (p->speedup_most > APART * p->speedup_least)
+        buf_addf(b, " (%.2f-%.2f between single runs)",
+                 slower ? 1 / p->speedup_most : p->speedup_least,
+                 slower ? 1 / p->speedup_least : p->speedup_most);
 }
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)

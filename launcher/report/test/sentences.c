@@ -599,7 +599,7 @@ static bool is_paragraph_open(const struct found *f)
              "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X" \
-              "( \\(which N of N runs with N GPUs? reach\\))*)?"
+              "( \\(X-X between single runs\\))?)?"
 #define NEEDED \
     "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
     "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per count come " \
