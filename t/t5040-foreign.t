@@ -151,6 +151,9 @@ bad "NaN" "log_4.csv:3: loss is 'nan'" sed -i '3s/,0.5[0-9]*/,nan/' log_4.csv
 bad "a negative time" 'log_4.csv:2: a time is negative' sed -i '2s/2.000000/-2.000000/' log_4.csv
 bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_4.csv
 bad "line ends of Windows" 'log_4.csv:1: its lines end in CR LF' sed -i 's/$/\r/' log_4.csv
+# shellcheck disable=SC2317
+wide() { iconv -t UTF-16 log_4.csv >x && mv x log_4.csv; }
+bad "UTF-16" 'log_4.csv: it is UTF-16: save it as UTF-8' wide
 bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mark
 bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
 bad "binary data" 'log_4.csv: it is not a log: it has binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 \

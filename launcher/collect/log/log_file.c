@@ -330,7 +330,9 @@ static int read_rows(char *text, size_t n, enum form form, const char *pattern,
     case UNKNOWN: break;
     }
     if (memchr(text, '\0', n))
-        return err_set(e, ERR_DATA, "%s: it is not a log: it has binary data", t->path);
+        return err_set(e, ERR_DATA, "%s: %s", t->path, memcmp(text, "\xff\xfe", 2) == 0
+                       ? "it is UTF-16: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+                       : "it is not a log: it has binary data");
     return err_set(e, ERR_CONFIG, "%s: its form is not known (a table with a header, JSON, events of "
                    "TensorBoard, MLLOG); for other lines give a pattern, such as --column "
                    "pattern='epoch (?<epoch>[0-9]+) took (?<epoch_time>[0-9.]+)' (log.pattern in "

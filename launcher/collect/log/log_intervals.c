@@ -55,6 +55,19 @@ static bool is_missing(const char *text)
     return words[i] != NULL;
 }
 
+/* Returns whether row i has a loss of a run that diverged: nan or inf, where the log also has a
+ * quality, which such a run has lost. */
+static bool has_diverged(const struct reader *r, size_t i)
+{
+    const struct log_cell *cell = log_table_get(r->t, i, r->c.column[LOG_LOSS]);
+    const char *text = cell && cell->text ? cell->text : "";
+
+    text += *text == '-' || *text == '+';
+    return r->c.column[LOG_QUALITY] >= 0 &&
+           (strcasecmp(text, "nan") == 0 || strncasecmp(text, "inf", 3) == 0 ||
+            strcmp(text, "?") == 0); /* of JSON */
+}
+
 static bool is_with_comma(const char *text)
 {
     return strchr(text, ',') && isdigit((unsigned char)*text) &&
@@ -73,6 +86,8 @@ static int number_of(const struct reader *r, size_t i, enum log_role role, doubl
         return 0;
     if (cell->text && is_missing(cell->text) &&
         (role == LOG_QUALITY || role == LOG_VAL_LOSS || role == LOG_RATE))
+        return 0;
+    if (role == LOG_LOSS && has_diverged(r, i))
         return 0;
     if (cell->text && is_with_comma(cell->text))
         return log_table_refuse(r->t, i, r->e, "%s is '%.40s': a comma may separate thousands or "
@@ -455,7 +470,8 @@ static void set_seconds(const struct reader *r, struct curve *c)
     }
 }
 
-/* Sets the quality of the run to the last one of its intervals. */
+/* Sets the quality of the run to the last one of its intervals; a run whose last loss is not finite
+ * has none. */
 static int set_quality(const struct reader *r, const struct curve *c, struct result *run)
 {
     bool iou = strcasecmp(r->c.metric, "iou") == 0,
@@ -471,6 +487,11 @@ static int set_quality(const struct reader *r, const struct curve *c, struct res
                                     "it is not a share, give it another name (--quality NAME, "
                                     "quality.name)", c->score[k]);
     }
+    for (size_t i = r->t->nrows; i-- > 0;)
+        if (has(r, i, LOG_LOSS)) {
+            last = has_diverged(r, i) ? NAN : last;
+            break;
+        }
     *(iou ? &run->quality.iou : accuracy ? &run->quality.accuracy : &run->quality.value) = last;
     result_set_text(run->quality.metric, sizeof run->quality.metric,
                     iou ? "iou" : accuracy ? "accuracy" : r->c.metric);

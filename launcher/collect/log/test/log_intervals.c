@@ -75,6 +75,17 @@ static void check_steps_apart(void)
             "lines with commas are no table");
 }
 
+static void check_divergence(void)
+{
+    ok(read_text("epoch,epoch_time,loss,val_acc\n0,1,0.5,0.8\n1,1,nan,0.8\n2,1,-inf,0.1\n") == 0 &&
+           isnan(result_quality(&r)) && strcmp(r.quality.metric, "accuracy") == 0 &&
+           r.curve->n == 3, "a run whose last loss is not finite has lost its quality");
+    ok(read_text("epoch,epoch_time,loss,val_acc\n0,1,nan,0.8\n1,1,0.4,0.9\n") == 0 &&
+           result_quality(&r) == 0.9, "one that recovers has not");
+    refused(ERR_DATA, "epoch,epoch_time,loss\n0,1,0.5\n1,1,nan\n", "loss is 'nan'",
+            "without a quality nothing would show that it diverged");
+}
+
 static void check_work_of_one_gpu(void)
 {
     plan.gpus = 4;
@@ -500,6 +511,7 @@ int main(void)
         bail_out("mkstemp");
     close(fd);
     check_work_of_one_gpu();
+    check_divergence();
     check_steps_apart();
     check_lightning();
     check_json();
