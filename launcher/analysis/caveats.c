@@ -293,6 +293,9 @@ bool disturbance_is_slow(const struct disturbance *d)
 /* so is one that adds up to more than its job took, beyond this part and these seconds */
 #define OVERLONG 1.1
 #define OVERLONG_S 3
+/* and one with an interval longer than so many steady ones and this part of the run */
+#define GAP 20
+#define GAP_SHARE 0.1
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -501,6 +504,33 @@ static void add_uncovered(struct decision *d, const struct series *s)
             "of %.4g s. No speed-up of %ss includes the rest, such as start-up, evaluation or work "
             "that is not logged.", n, s->nrows, plural((long)s->nrows), worst->run,
             sum_of_log(worst), worst->job_s, series_interval(s));
+}
+
+/* Returns the longest interval of a run behind the first if it alone is a large part of the run and
+ * much longer than the steady one, otherwise 0. */
+static double find_gap(const struct result *r)
+{
+    double longest = 0;
+
+    for (size_t i = 1; r->curve && i < r->curve->n; i++)
+        longest = fmax(longest, r->curve->seconds[i]); /* which may be NaN */
+    return longest > GAP * r->median_epoch_s && longest > GAP_SHARE * sum_of_log(r) ? longest : 0;
+}
+
+static void add_gaps(struct decision *d, const struct series *s)
+{
+    const struct result *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        if (find_gap(&s->rows[i]) > 0 && !n++)
+            first = &s->rows[i];
+    if (n)
+        add_caveat(d, CAVEAT_GAP,
+            "One %s of %zu of %zu run%s is far longer than the others, that of %.60s %.4g s instead "
+            "of %.4g s: a clock was set, or the job was stopped. Times of whole runs, and to a loss "
+            "or score, include it.", series_interval(s), n, s->nrows, plural((long)s->nrows),
+            first->run, find_gap(first), first->median_epoch_s);
 }
 
 /* Counts the runs whose quality is not better than predicting one class everywhere. */
@@ -733,6 +763,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_flat(d, s);
     add_all_ranks(d, s);
     add_uncovered(d, s);
+    add_gaps(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);
     add_disturbance(d);

@@ -222,6 +222,12 @@ static void check_unbounded(void)
     is_str(verdict_of(2), "undecided", "nor do the epochs of single runs");
     ok(strstr(d.limit_why, " by the epochs of single runs, threshold 0.80)"), "whose range is "
        "printed: %s", d.limit_why);
+    ok(!caveat(CAVEAT_GAP), "no epoch is far longer than the others");
+    table.rows[1].curve->seconds[9] = 4000;
+    compute();
+    ok(caveat(CAVEAT_GAP) && strstr(caveat(CAVEAT_GAP), "One epoch of 1 of 2 runs is far longer "
+                                    "than the others, that of x-2-1 4000 s instead of 10.1 s"),
+       "an hour in a run of minutes is named: %s", caveat(CAVEAT_GAP));
     results_destroy(&table);
     for (int i = 0; i < 6; i++)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, i < 3 ? 10.123 + 0.1 * i : 0);
