@@ -32,8 +32,8 @@ static const char *const texts[PIXELS_NFLAGS][2] = {
      "number of bands", "only the first band of a mask is used"},
     {"ImageJ describes several pictures in one TIFF directory, of which the first is shown", NULL},
     {"reduced copies in further pages (overviews) are skipped", NULL},
-    {"values outside 0..1 (floats) or 0..65535 (whole numbers), which data.scale=full refuses: use "
-     "data.scale=auto, range, percentile or zscore", NULL}};
+    {"values outside 0..1 (floats) or 0..65535 (whole numbers), which data.scale=auto, range, "
+     "percentile and zscore take, and full refuses", NULL}};
 
 const char *remarks_text(enum remarks_role role, enum pixels_flag flag)
 {
