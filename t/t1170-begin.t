@@ -467,6 +467,8 @@ printf 'train epoch %d loss 0.5 time 12.5\nval epoch 1 loss 0.6 time 1.%d\n' 1 1
 is "$(proposed logs/both.log | sed -n 2p)" 'epoch 1: 12.5 s, loss 0.5' "trainings, not validations"
 printf 'iter %d: 10%d.5 images/s per GPU\n' 1 1 2 3 3 2 >logs/each.log
 like <(proposed logs/each.log) '^pattern .*images_per_s_per_gpu' "a rate of one GPU is named so"
+printf 'step=%d0 tok/s=41%d tok/s/gpu=10%d step_time=0.1s\n' 1 1 1 2 3 2 3 2 3 >logs/both.log
+like <(proposed logs/both.log) '^pattern .*tok_per_s>' "but not that of all beside it"
 printf 'E %d \033[1m9s\033[0m \033[1m28%dms/step\033[0m - loss: 0.5\n' 1 3 2 5 >logs/keras.log
 is "$(proposed logs/keras.log | sed -n 2p)" 'interval 1: 9 s, loss 0.5' "lines with colours"
 printf '[%5d/20000] loss 1 step_time: 0.2%d\n' 9990 1 10000 3 10010 2 >logs/wide.log

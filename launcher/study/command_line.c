@@ -198,8 +198,8 @@ static size_t count_option(const struct command_starter *s, const char *const *w
                                                                                             : 1;
 }
 
-/* Returns whether the next word is the program itself: behind -c, -e, or -lc of a shell, where -e is
- * another option. */
+/* Returns whether the next word is the program itself: behind -c, -e, or -lc of a shell, where -e
+ * is another option. */
 static bool has_text_behind(const char *option, bool is_shell)
 {
     size_t n = strlen(option);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "launcher/collect/log/log_internal.h"
 #include "src/mem.h"
@@ -177,7 +178,7 @@ static bool is_before_number(const char *text)
 /* Finds the numbers of a line. Returns their number. */
 static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
 {
-    char label[64], unit[64], around[64];
+    char label[64], unit[64], before[64];
     size_t count = 0, last = 0;
 
     for (size_t i = 0; i < n && count < NUMBERS_MAX;) {
@@ -202,18 +203,19 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
             v = u;
         copy_plain(line, k->label, i, true, label);
         copy_plain(line, u, v, false, unit);
-        if (strstr(unit, "/gpu"))
-            *strstr(unit, "/gpu") = 0;
+        char *of_one = strstr(unit, "/gpu");
+        if (of_one)
+            *of_one = 0;
         bool next = u > end && strchr(unit, '/') && is_before_number(line + v); /* names that one */
         name_number(label, next ? "" : unit, k->name);
         if (next && *k->name)
             *unit = 0;
         else if (next)
             name_number(label, unit, k->name);
-        copy_plain(line, k->label - (k->label >= last + 4 ? 4 : 0), v + 9 < n ? v + 9 : n, true,
-                   around);
-        if (log_column_is_rate(k->name) && strstr(around, "per_gpu") &&
-            !strstr(k->name, "_per_gpu"))
+        copy_plain(line, k->label - (k->label >= last + 4 ? 4 : 0), i, true, before);
+        if (log_column_is_rate(k->name) && !strstr(k->name, "_per_gpu") &&
+            ((of_one && !next) || strstr(before, "per_gpu") ||
+             strncasecmp(line + v, " per gpu", 8) == 0))
             snprintf(k->name + strlen(k->name), sizeof k->name - strlen(k->name), "_per_gpu");
         bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
                                                           (unsigned char)line[end + 1]);
@@ -432,8 +434,8 @@ static bool has_number(const struct kind *k, const char *name)
 }
 
 /* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
- * rates, then the most lines, and last those of validations. Of equals the caller takes the last, as
- * a log ends with its totals. */
+ * rates, then the most lines, and last those of validations. Of equals the caller takes the last,
+ * as a log ends with its totals. */
 static size_t value_kind(const struct kind *k)
 {
     bool counted = has_number(k, "step") || has_number(k, "epoch"), rate = false;
