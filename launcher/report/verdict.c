@@ -16,7 +16,8 @@
 /* The critical batch is not reported if what it predicts and the measured epochs differ by more
  * than this factor. */
 #define DISAGREE 1.2
-#define APART 1.25 /* the times of single runs to a target, above which their range is named */
+/* Times to a target that differ by more between single runs are left out of the verdict. */
+#define APART 1.25
 
 /* Adds " (95 % interval 5.6-5.9)", or similar words for an interval over epochs; nothing if it is
  * unknown. of (may be ""): " of the chosen count". */
@@ -72,6 +73,8 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
     const struct convergence_point *p = &c->points[best];
+    if (p->speedup_most > APART * p->speedup_least)
+        return;
     for (size_t i = 0; i < c->npoints; i++) /* scatter decides which runs reach it */
         if ((c->points[i].gpus == d->base->gpus || i == best) &&
             c->points[i].nreached < c->points[i].nruns)
@@ -80,11 +83,6 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     add_speed(b, p->speedup, 2);
     buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
              c->target);
-    bool slower = p->speedup < 1;
-    if (p->speedup_most > APART * p->speedup_least)
-        buf_addf(b, " (%.2f-%.2f between single runs)",
-                 slower ? 1 / p->speedup_most : p->speedup_least,
-                 slower ? 1 / p->speedup_least : p->speedup_most);
 }
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)

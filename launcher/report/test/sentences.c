@@ -598,8 +598,7 @@ static bool is_paragraph_open(const struct found *f)
 #define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
              "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
-              "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X" \
-              "( \\(X-X between single runs\\))?)?"
+              "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
 #define NEEDED \
     "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
     "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per count come " \

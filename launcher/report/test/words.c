@@ -376,8 +376,7 @@ static void check_convergence(void)
     points_of[2].speedup_least = 1.1;
     points_of[2].speedup_most = 2.9;
     headline(NULL);
-    ok(strstr(words.headline, "1.74x faster to IoU 0.9 (1.10-2.90 between single runs), and IoU"),
-       "with a range that is wide");
+    ok(!strstr(words.headline, "faster to IoU"), "unless single runs differ much");
     points_of[2].speedup_least = points_of[2].speedup_most = NAN;
     points_of[2].nreached = 2;
     headline(NULL);
