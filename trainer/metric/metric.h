@@ -85,7 +85,7 @@ void image_loss_add(struct image_loss *l, int classes, const struct loss_terms *
 /* The same of an image in parts. dice: begins as zeros, and is that of one image. */
 #define IMAGE_LOSS_CLASSES 256 /* at most */
 struct image_loss_dice {
-    double common[IMAGE_LOSS_CLASSES], sum[IMAGE_LOSS_CLASSES]; /* as overlap in metric.c */
+    double common[IMAGE_LOSS_CLASSES], sum[IMAGE_LOSS_CLASSES]; /* as in overlap of metric.c */
 };
 void image_loss_add_part(struct image_loss *l, struct image_loss_dice *dice, int classes,
                          const struct loss_terms *terms, const float *logits,
