@@ -96,7 +96,7 @@ is "$(counts p2)" "$(counts p1)" "and the same masks and pixels"
 cut_off() { # OUT: a run that is killed when it has a checkpoint within an epoch
     "${patches[@]}" --set train.checkpoint_s=0.000001 --epochs 30 --out "$1" >"$OUT" 2>&1 &
     local pid=$!
-    wait_until 60 eval "ls $1/checkpoint/state-0000001-*[1-9]* >/dev/null 2>&1"
+    wait_until 60 eval "ls $1/checkpoint/state-*[1-9]-*[1-9]* >/dev/null 2>&1"
     kill -KILL $pid
     wait $pid
     [ ! -e "$1/DONE" ]
