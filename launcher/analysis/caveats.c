@@ -528,9 +528,9 @@ static void add_gaps(struct decision *d, const struct series *s)
     if (n)
         add_caveat(d, CAVEAT_GAP,
             "One %s of %zu of %zu run%s is far longer than the others, that of %.60s %.4g s instead "
-            "of %.4g s: a clock was set, or the job was stopped. Times of whole runs, and to a loss "
-            "or score, include it.", series_interval(s), n, s->nrows, plural((long)s->nrows),
-            first->run, find_gap(first), first->median_epoch_s);
+            "of %.4g s: a clock was set, the job stood still, or it did something else. Times of "
+            "whole runs, and to a loss or score, include it.", series_interval(s), n, s->nrows,
+            plural((long)s->nrows), first->run, find_gap(first), first->median_epoch_s);
 }
 
 /* Counts the runs whose quality is not better than predicting one class everywhere. */
