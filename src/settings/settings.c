@@ -258,6 +258,10 @@ const struct setting settings_of_run[] = {
     {0},
 };
 
+_Static_assert(sizeof settings_of_study / sizeof *settings_of_study <= SETTINGS_MAX + 1 &&
+               sizeof settings_of_run / sizeof *settings_of_run <= SETTINGS_MAX + 1,
+               "SETTINGS_MAX is too small");
+
 const struct setting settings_gone[] = {
 #define GONE_SETTING(section, name, type, preset, why, ...) \
     SETTING_ROW(#section "." #name, type, 0, preset, .gone_why = why, __VA_ARGS__),

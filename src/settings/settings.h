@@ -13,7 +13,7 @@
 #define SETTINGS_SIDE_MAX 65535 /* pixels: data.height and data.width */
 #define SETTINGS_CLASSES_MAX 250   /* of data.classes */
 #define SETTINGS_GPUS_MAX 65536    /* the largest number of GPUs of a run */
-#define SETTINGS_MAX 160           /* rows of a table, at most */
+#define SETTINGS_MAX 200           /* rows of a table, at most */
 #define SETTING_PATH_SIZE 96       /* "section.name" and the NUL */
 
 enum setting_type {
