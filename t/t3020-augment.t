@@ -123,6 +123,12 @@ done
 like own-patches/record.jsonl '"images":20,' "an epoch has the patches that are asked for"
 ok "a preview" unet-train data preview --data sizes --set data.patch=64x48 --count 3 --out cut
 is "$(unet-train data check cut | cut -f 2-3 | sort | uniq -c | xargs)" "3 192 64" "shows patches"
+for full in '' --full; do
+    rm -rf begun
+    exits 0 "a study of patches is made ($full)" unetctl init begun ${full:+$full} --data sizes \
+        --site local --set data.patch=64x48
+    exits 0 "... which can be planned" unetctl plan -C begun --gpus 1,2
+done
 if command -v python3 >/dev/null; then
     # one image of one grey value; masks without foreground
     PYTHONPATH=$srcdir/t python3 -c '

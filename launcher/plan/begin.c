@@ -739,7 +739,7 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     char data[PATH_MAX], derived[65], height[24], width[24], classes[24];
     struct chosen c = {0};
     struct data_look look;
-    size_t n = 6;
+    size_t n = 6, first = 0;
     long h, w;
     int masks = 0;
 
@@ -784,6 +784,9 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     settings[0].value = height;
     settings[1].value = width;
     settings[2].value = look.channels >= 3 ? "3" : "1";
+    for (size_t i = 2; i < n; i++)
+        if (strcmp(settings[i].path, "data.patch") == 0) /* its sides stand in place of these */
+            first = *settings[i].value ? 2 : 0;
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");
     if (!b->full)
@@ -791,7 +794,7 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
                 "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
                      "them.\n");
     describe_data(&look, dst);
-    return yaml_table_encode(settings_of_study, settings, n, b->full, dst, e);
+    return yaml_table_encode(settings_of_study, settings + first, n - first, b->full, dst, e);
 }
 
 int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e)

@@ -611,10 +611,10 @@ int yaml_table_encode(const struct setting *keys, const struct yaml_setting *set
         for (size_t i = 0; i < nsettings; i++)
             if (strcmp(settings[i].path, k->path) == 0)
                 value = settings[i].value;
-        if (!value && (k->on_demand || !full))
+        if (!value && (k->on_demand || !full || !k->preset))
             continue;
         if (!value)
-            value = k->preset ? k->preset : "";
+            value = k->preset;
         if (dot && !setting_is_in(k, section, strlen(section))) {
             snprintf(section, sizeof section, "%.*s", (int)(dot - k->path), k->path);
             buf_addf(dst, "%s:\n", section);
