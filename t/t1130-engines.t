@@ -650,7 +650,10 @@ EOT
 unetctl init known --site local --set gpus=1,2 \
     --set 'log.pattern=epoch (?<epoch>\d+) time (?<epoch_time>\S+)' -- bash "$PWD/memory.sh" 2>"$ERR"
 exits 1 "a run that fails, and one that does not" unetctl submit -C known --wait --timeout 60
-echo 'expect: {1: does not fit in memory}' >>known/study.yaml
+echo 'expect: {1: ""}' >>known/study.yaml
+exits 3 "a count that is expected to fail for no reason" unetctl plan -C known
+like "$ERR" 'study.yaml:[0-9]+: expect: 1 has no reason' "is refused"
+sed -i 's/^expect: .*/expect: {1: does not fit in memory}/' known/study.yaml
 exits 0 "is no failure once it is expected" unetctl watch -C known --timeout 60
 is "$(states known)" "command-g02-s1 COMPLETED" "status leaves it out"
 exits 0 "so does collect" unetctl collect -C known

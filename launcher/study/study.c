@@ -465,6 +465,11 @@ static int check_together(const struct study *s, struct err *e)
     if (*s->data.stage && !study_has_images(s))
         return err_set(e, ERR_CONFIG, "%s: data.stage needs data.dir, the folder whose files are "
                        "copied to the nodes", study_place(s, "data.stage"));
+    for (size_t i = 0; i < s->expect.count; i++)
+        if (!strchr(s->expect.lines[i], '=')[1])
+            return err_set(e, ERR_CONFIG, "%s: expect: %d has no reason, which reports give; write "
+                           "it, such as {%d: does not fit in memory}", study_place(s, "expect"),
+                           atoi(s->expect.lines[i]), atoi(s->expect.lines[i]));
     if (*s->data.patch && strcmp(s->engine, "embedded") != 0)
         return err_set(e, ERR_CONFIG, "%s: data.patch: the scripts of engine %s resize images, and "
                        "cut no patches; leave it out, or use engine embedded",
