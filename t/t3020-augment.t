@@ -97,8 +97,8 @@ cut_off() { # OUT: a run that is killed when it has a checkpoint within an epoch
     "${patches[@]}" --set train.checkpoint_s=0.000001 --epochs 30 --out "$1" >"$OUT" 2>&1 &
     local pid=$!
     wait_until 60 eval "ls $1/checkpoint/state-*[1-9]-*[1-9]* >/dev/null 2>&1"
-    kill -KILL $pid
-    wait $pid
+    kill -KILL "$pid"
+    wait "$pid"
     [ ! -e "$1/DONE" ]
 }
 ok "a longer one is killed within an epoch" cut_off killed 2>"$ERR"

@@ -38,8 +38,8 @@ tiles() { # DIR STEM...
     for stem; do
         for at in y00000-x00000 y00000-x00016 y00012-x00000 y00012-x00016; do
             i=$((i + 1))
-            mv "$dir/images/$(printf %04d $i).png" "$dir/images/$stem-$at.png"
-            mv "$dir/masks/$(printf %04d $i).png" "$dir/masks/$stem-$at.png"
+            mv "$dir/images/$(printf %04d "$i").png" "$dir/images/$stem-$at.png"
+            mv "$dir/masks/$(printf %04d "$i").png" "$dir/masks/$stem-$at.png"
         done
     done
 }
