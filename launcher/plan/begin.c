@@ -785,7 +785,7 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     settings[1].value = width;
     settings[2].value = look.channels >= 3 ? "3" : "1";
     for (size_t i = 2; i < n; i++)
-        if (strcmp(settings[i].path, "data.patch") == 0) /* its sides stand in place of these */
+        if (strcmp(settings[i].path, "data.patch") == 0) /* it replaces height and width */
             first = *settings[i].value ? 2 : 0;
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");

@@ -375,7 +375,8 @@ static void advise_batches(const struct study *s, const struct plan *plan,
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
-    bool patches = *s->data.patch, unknown = patches && !s->data.patches;
+    bool patches = *s->data.patch;
+    /* 0: unknown, as the images' sizes say how many patches there are */
     long images = (patches ? s->data.patches : dst->train) * s->data.repeat;
     const char *what = patches ? "patches of an epoch" : "training images";
     char batch[48]; /* as text: "16" or "16 x GPUs" */
@@ -389,11 +390,9 @@ static void advise_batches(const struct study *s, const struct plan *plan,
         long global = plan_run_batch(&plan->runs[i]).global, rest = images % global;
         /* steps whose sizes differ by at most one image */
         long steps = (images + global - 1) / global;
-        if (unknown) /* the images' sizes say how many patches there are */
-            ;
-        else if (!drop && images / steps < gpus)
+        if (images && !drop && images / steps < gpus)
             add_count(&idle, gpus);
-        else if (images < global)
+        else if (images && images < global)
             add_count(&short_all, gpus);
         else if (rest)
             add_count(&odd, gpus);

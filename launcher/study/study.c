@@ -433,8 +433,8 @@ static int check_side(const struct study *s, const char *path, int side, struct 
                    study_place(s, halves ? "model.depth" : "model.name"));
 }
 
-/* The sides of data.patch stand in place of data.height and data.width, which may be missing. Those
- * of study.yaml may stay where something else sets data.patch. */
+/* Sets data.height and data.width to the sides of data.patch. It is an error to give both, except
+ * where study.yaml has the sides and an option or a variant sets data.patch. */
 static int take_patch(struct study *s, struct err *e)
 {
     static const char *const sides[] = {"data.height", "data.width"};
@@ -446,8 +446,8 @@ static int take_patch(struct study *s, struct err *e)
         struct yaml_origin *o = &s->origins.at[row];
 
         if (o->layer >= YAML_COMMAND || (o->layer >= YAML_STUDY && !s->has_effect[row]))
-            return err_set(e, ERR_CONFIG, "%s: %s has no effect beside data.patch: %s, whose sides "
-                           "stand in its place; leave it out", study_place(s, sides[i]), sides[i],
+            return err_set(e, ERR_CONFIG, "%s: %s has no effect beside data.patch: %s, which "
+                           "replaces it; leave it out", study_place(s, sides[i]), sides[i],
                            s->data.patch);
         if (!o->where && !(o->where = mem_text("data.patch", e)))
             return -1;

@@ -37,7 +37,7 @@ def read_tiff(name):
 def read_csv(name):
     rows = [r for r in csv.DictReader(open(name))]
     assert [r["image"] for r in rows] == images, (rows[0], images[0])
-    return np.array([[float(r["p%d" % c]) for c in range(classes)] for r in rows], np.float32)[:, :, None, None]
+    return np.array([[float(v) for k, v in r.items() if k[:2] == "p_"] for r in rows], np.float32)[:, :, None, None]
 
 pixels = np.stack([np.asarray(Image.open(i)).reshape(Image.open(i).height, -1, channels) for i in images])
 x = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255))

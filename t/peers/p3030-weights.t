@@ -40,7 +40,7 @@ for i in range(16):
 EOP
 cat >same.py <<'EOP'
 # same.py resnet18|unet: the numbers that the run has of the file, and the outputs
-import csv, glob, importlib.util, os, re, struct, sys, zlib
+import csv, glob, importlib.util, os, re, sys
 import numpy as np
 import torch, torchvision
 from PIL import Image
@@ -81,20 +81,7 @@ else:
     names = sorted(glob.glob("data/images/*.png"))[:4]
     with torch.no_grad():
         got = torch.sigmoid(net.eval()(read(names))).numpy()
-    def tiff(name):
-        data = open(name, "rb").read()
-        at, = struct.unpack_from("<I", data, 4)
-        count, = struct.unpack_from("<H", data, at)
-        tags = {}
-        for i in range(count):
-            tag, form, n, value = struct.unpack_from("<HHII", data, at + 2 + 12 * i)
-            size = {3: 2, 4: 4}.get(form)
-            if size:
-                where = at + 2 + 12 * i + 8 if n * size <= 4 else value
-                tags[tag] = struct.unpack_from("<%d%s" % (n, {2: "H", 4: "I"}[size]), data, where)
-        raw = b"".join(zlib.decompress(data[o:o + n]) for o, n in zip(tags[273], tags[279]))
-        return np.frombuffer(raw, "<f4").reshape(1, tags[257][0], tags[256][0])
-    want = np.stack([tiff("unet-p/" + os.path.basename(n)[:-4] + "_prob.tif") for n in names])
+    want = np.stack([np.asarray(Image.open("unet-p/" + os.path.basename(n)[:-4] + "_prob.tif"))[None] for n in names])
 sys.exit(0 if worst(got, want) else 1)
 EOP
 export PYTHONPATH=$srcdir/python
