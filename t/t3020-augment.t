@@ -151,7 +151,7 @@ else
     skip 'python3 is not installed' "constant images, masks without foreground"
 fi
 exits 7 "a patch larger than an image" "${patches[@]}" --set data.patch=100x48 --out bad2
-like "$ERR" 'images/odd0001.png: its 97x130 pixels \(height, width\) are fewer than data.patch: 100x48; set' \
+like "$ERR" 'images/odd0001.png: is 97x130 pixels \(height x width\), smaller than data.patch: 100x48; set' \
     "names the image, and what to set"
 exits 3 "a patch that the network cannot have" "${patches[@]}" --set data.patch=66x48 --out bad3
 exits 2 "half a size" "${patches[@]}" --set data.patch=64 --out bad4

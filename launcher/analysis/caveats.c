@@ -506,8 +506,8 @@ static void add_uncovered(struct decision *d, const struct series *s)
             sum_of_log(worst), worst->job_s, series_interval(s));
 }
 
-/* Returns the longest interval of a run behind the first if it alone is a large part of the run and
- * much longer than the steady one, otherwise 0. */
+/* Returns the longest interval of a run, the first left out, if it alone is a large part of the run
+ * and much longer than the steady one, otherwise 0. */
 static double find_gap(const struct result *r)
 {
     double longest = 0;

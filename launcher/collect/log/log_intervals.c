@@ -65,7 +65,7 @@ static bool has_diverged(const struct reader *r, size_t i)
     text += *text == '-' || *text == '+';
     return r->c.column[LOG_QUALITY] >= 0 &&
            (strcasecmp(text, "nan") == 0 || strncasecmp(text, "inf", 3) == 0 ||
-            strcmp(text, "?") == 0); /* of JSON */
+            strcmp(text, "?") == 0); /* how NaN in JSON is read */
 }
 
 static bool is_with_comma(const char *text)
@@ -242,8 +242,8 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
                                 tick->key, last->key);
     } else if (timed && !clock) {
         return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
-                                "mixed, several ranks have written, or it has several rows, whose "
-                                "step is to be named", tick->key);
+                                "mixed, several ranks have written, or it has several rows and no "
+                                "column is named as their step", tick->key);
     }
     return 0;
 }

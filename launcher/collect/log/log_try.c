@@ -257,8 +257,8 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
     return i == a->nnumbers && i == b->nnumbers;
 }
 
-/* Returns whether the words before the first number that has a name, but for clocks, speak of a
- * validation. */
+/* Returns whether a line is of a validation, by the words before its first number that has a name
+ * and is not a time of day. */
 static bool is_validation(const struct kind *k)
 {
     size_t i = 0;

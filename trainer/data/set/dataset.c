@@ -460,7 +460,7 @@ static int check_patches(const struct dataset *ds, struct err *e)
         const struct split_part *p = get_part(ds, (enum dataset_part)part);
         for (size_t i = 0; i < p->count; i++)
             if (p->items[i].height < (uint32_t)height || p->items[i].width < (uint32_t)width)
-                return err_set(e, ERR_DATA, "%s: its %ux%u pixels (height, width) are fewer than "
+                return err_set(e, ERR_DATA, "%s: is %ux%u pixels (height x width), smaller than "
                                "data.patch: %dx%d; set data.patch to a size within all images, or "
                                "leave this image out", p->items[i].image, p->items[i].height,
                                p->items[i].width, height, width);
