@@ -56,8 +56,11 @@ ok "rank 0 is found on $where" test -n "$victim" -a "$where" = "$(node_of stuck)
 ok "it is stopped" login kill -STOP "$victim"
 failed() { states stuck | grep -q 'g04-s1 FAILED'; }
 ok "its run ends" wait_until 90 failed
-named() { unetctl status -C stuck | grep -Eq "\((the trainer [^:]*: )?rank 0 on $where: no answer"; }
-ok "status names the stopped rank and its host, not the ranks that wait for it" wait_until 30 named
+stopped="\\((the trainer [^:]*: )?rank 0 on $where: no answer"
+named() { unetctl status -C stuck | grep -Eq "$stopped"; }
+wait_until 30 named
+unetctl status -C stuck >stuck.out
+like stuck.out "$stopped" "status names the stopped rank and its host, not the ranks that wait for it"
 ok "the checkpoint is kept" begun stuck
 no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
 ok "no rank is left" wait_until 60 no_rank
