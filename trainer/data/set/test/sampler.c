@@ -224,7 +224,7 @@ static void test_bad(void)
 {
     struct dataset *ds = open_set("two", 20, 1, NULL);
 
-    ok(!ds && e.code == ERR_DATA && strstr(e.text, "1.png: its 16x40 pixels") &&
+    ok(!ds && e.code == ERR_DATA && strstr(e.text, "1.png: is 16x40 pixels") &&
            strstr(e.text, "data.patch: 20x20; set data.patch to a size within"),
        "a patch larger than an image: %s", e.text);
     ds = open_set("none", SIDE, 1, NULL);
