@@ -42,7 +42,13 @@ printed collect unetctl collect -C s --json
 exits 0 "report" unetctl report -C s
 met report s/report/report.json
 met extra-p s/report/extra-p.json
-printed predict unetctl report -C s --predict 4 --gpus-per-node 2 --json -
+mkdir logs # of known times: those of a busy machine may contradict each other
+for n in 1:10.0 2:5.25 4:2.75; do
+    echo ",time_per_epoch,loss,lr,training_time,test_time,iou" >"logs/log_${n%:*}.csv"
+    for i in 0 1 2 3; do echo "$i,${n#*:},0.5,0.001,40,1,0.9"; done >>"logs/log_${n%:*}.csv"
+done
+printed predict unetctl report --logs logs --train-images 1000 --batch-per-gpu 10 --predict 8 \
+    --parameters 1000000 --gpus-per-node 2 --json -
 printed doctor unetctl doctor -C s --json
 unetctl doctor -C s --bandwidth --gpus 2 >"$OUT" 2>&1
 met bandwidth s/bandwidth.json
