@@ -149,12 +149,14 @@ keep_files() {
     done < <(cd "$TMP" && find . -type f -size +15c \( "${names[@]:1}" \) "${not[@]}" -print0)
     [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
-wait_until() {
-    local end=$((SECONDS + $1))
+# Polls every 0.1 s; a command that takes long, every 0.5 s, so that it does not itself keep a core busy.
+wait_until() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1)) begin ms
     shift
-    until "$@" >/dev/null 2>&1; do
+    while begin=${EPOCHREALTIME/[.,]/}; ! "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1
-        sleep 0.1
+        ms=$(((${EPOCHREALTIME/[.,]/} - begin) * 3 / 1000))
+        sleep 0.$((ms < 100 ? 100 : ms < 500 ? ms : 500))
     done
 }
 without_pictures() {

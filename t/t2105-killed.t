@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # unetctl, its helper or sbatch is killed by kill -9 at a system call of `submit --gpus 1..14`, or
 # sbatch is stopped, and the command is repeated: there are exactly 14 jobs. This test uses some
-# system calls, spread over all; make check-faults uses every one.
+# system calls, spread over all, and twice as many with EXHAUSTIVE; make check-faults uses every one.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -12,35 +12,36 @@
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
 sandbox_up --nodes 7 --gpus-per-node 2
+some() { if [ -n "${EXHAUSTIVE:-}" ]; then strata "$calls" $((2 * $1)); else strata "$calls" "$1"; fi; }
 
 RANDOM=${SEED:-$((EPOCHSECONDS % 32768))}
 echo "# SEED=${SEED:-$((EPOCHSECONDS % 32768))}"
 calls=$(count_calls sandbox 2>"$ERR")
 if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
 ok "unetctl makes system calls ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 8 | kill_at_each sandbox 4)" "" "unetctl killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with sbatch"
+is "$(some 4 | kill_at_each sandbox 4)" "" "unetctl killed"
+is "$(some 2 | kill_at_each sandbox 4 -a)" "" "unetctl killed with sbatch"
 calls=$(count_calls sandbox -p "$sandbox_helper")
 ok "the helper makes system calls ($calls)" test "$calls" -gt 20
-is "$(strata "$calls" 2 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
+is "$(some 1 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
 calls=$(count_calls sandbox -p sbatch)
 ok "sbatch makes system calls ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p sbatch)" "" "sbatch killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p sbatch)" "" "sbatch killed with unetctl"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -s -p sbatch)" "" "sbatch stopped"
+is "$(some 4 | kill_at_each sandbox 4 -p sbatch)" "" "sbatch killed"
+is "$(some 2 | kill_at_each sandbox 4 -a -p sbatch)" "" "sbatch killed with unetctl"
+is "$(some 2 | kill_at_each sandbox 4 -s -p sbatch)" "" "sbatch stopped"
 
 # All runs in one job.
 calls=$(count_calls one)
 ok "system calls with --one-allocation ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 6 | kill_at_each one 4)" "" "unetctl killed"
+is "$(some 3 | kill_at_each one 4)" "" "unetctl killed"
 calls=$(count_calls one -p sbatch)
-is "$(strata "$calls" 4 | kill_at_each one 4 -p sbatch)" "" "sbatch killed"
+is "$(some 2 | kill_at_each one 4 -p sbatch)" "" "sbatch killed"
 
 # The local queue.
 calls=$(count_calls local)
 ok "system calls with the local queue ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 8 | kill_at_each local 4)" "" "unetctl killed"
-is "$(strata "$calls" 4 | kill_at_each local 4 -a)" "" "unetctl killed with the process that runs the jobs"
+is "$(some 4 | kill_at_each local 4)" "" "unetctl killed"
+is "$(some 2 | kill_at_each local 4 -a)" "" "unetctl killed with the process that runs the jobs"
 calls=$(count_calls local -e -p unetctl)
-is "$(strata "$calls" 8 | kill_at_each local 4 -e -p unetctl)" "" "either killed"
+is "$(some 4 | kill_at_each local 4 -e -p unetctl)" "" "either killed"
 done_testing

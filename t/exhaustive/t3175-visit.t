@@ -3,7 +3,7 @@
 # bench/gpu/visit with emulated GPUs, around programs that hang, crash or are missing, and on
 # machines that are not as they should be. In a bare root: t/exhaustive/t3177-visit.t.
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
 command -v python3 >/dev/null || skip_all "there is no python3"
 emulated=$builddir/trainer/backends/cuda/test

@@ -3,7 +3,7 @@
 # unetctl is replaced by a later version in the middle of a study: it continues, or the version that
 # does not fit is named (doc/FORMATS.md, "Versions").
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/later.sh
 . "$srcdir/t/later.sh"
 # shellcheck source=t/study.sh
@@ -24,7 +24,7 @@ exits 0 "a study" unetctl init study --data data --site local --set data.height=
     --set model.depth=1
 cd study || exit 255
 exits 0 "a run of $own" unetctl submit --gpus 1 --wait
-exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=1500 \
+exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=500 \
     --set train.epochs=1 --set train.checkpoint_s=0.2
 hold() { # RUN: stops it when it has a checkpoint, so that it cannot end before it is cancelled
     [ -n "$(find "runs/$1/attempt-1/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ] &&

@@ -3,7 +3,7 @@
 # A real Slurm that limits jobs to the memory they request: the trainer finds that it is too little
 # before it begins, and a program that uses more is OUT_OF_MEMORY.
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
 . "$srcdir/t/sandbox.sh"
 # shellcheck source=t/study.sh
