@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # unetctl, its helper or sbatch is killed by kill -9 at a system call of `submit --gpus 1..14`, or
 # sbatch is stopped, and the command is repeated: there are exactly 14 jobs. This test uses some
-# system calls, spread over all, and twice as many with EXHAUSTIVE; make check-faults uses every one.
+# system calls, spread over all, with EXHAUSTIVE twice as many; make check-faults uses every one.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -12,7 +12,8 @@
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
 sandbox_up --nodes 7 --gpus-per-node 2
-some() { if [ -n "${EXHAUSTIVE:-}" ]; then strata "$calls" $((2 * $1)); else strata "$calls" "$1"; fi; }
+times=${EXHAUSTIVE:+2}
+some() { strata "$calls" $(($1 * ${times:-1})); }
 
 RANDOM=${SEED:-$((EPOCHSECONDS % 32768))}
 echo "# SEED=${SEED:-$((EPOCHSECONDS % 32768))}"
