@@ -434,29 +434,45 @@ static struct tap tap_at(int i, int nsrc, int ndst)
     return (struct tap){low < 0 ? 0 : low, high > nsrc - 1 ? nsrc - 1 : high, at - base};
 }
 
-/* Fills the rectangle fit of dst by bilinear interpolation. dst_row: floats in a row of dst; nc:
- * channels. */
+/* Fills the rectangle fit of dst by bilinear interpolation, in strips whose columns are computed
+ * once. dst_row: floats in a row of dst; nc: channels. */
 static void resize_into(const float *src, int src_height, int src_width, float *dst, size_t dst_row,
                         struct resize_fit fit, size_t nc)
 {
+    enum { STRIP = 256 };
     size_t src_row = (size_t)src_width * nc;
+    struct tap across[STRIP];
 
-    for (int y = 0; y < fit.height; y++) {
-        struct tap ty = tap_at(y, src_height, fit.height);
-        const float *top = src + (size_t)ty.low * src_row;
-        const float *bottom = src + (size_t)ty.high * src_row;
-        float *out = dst + (size_t)(fit.top + y) * dst_row + (size_t)fit.left * nc;
-        for (int x = 0; x < fit.width; x++) {
-            struct tap tx = tap_at(x, src_width, fit.width);
-            const float *tl = top + (size_t)tx.low * nc, *tr = top + (size_t)tx.high * nc;
-            const float *bl = bottom + (size_t)tx.low * nc, *br = bottom + (size_t)tx.high * nc;
-            for (size_t c = 0; c < nc; c++) {
-                float above = tl[c] + (tr[c] - tl[c]) * tx.fraction;
-                float below = bl[c] + (br[c] - bl[c]) * tx.fraction;
-                *out++ = above + (below - above) * ty.fraction;
+    for (int left = 0; left < fit.width; left += STRIP) {
+        int n = fit.width - left < STRIP ? fit.width - left : STRIP;
+        for (int x = 0; x < n; x++)
+            across[x] = tap_at(left + x, src_width, fit.width);
+        for (int y = 0; y < fit.height; y++) {
+            struct tap ty = tap_at(y, src_height, fit.height);
+            const float *top = src + (size_t)ty.low * src_row;
+            const float *bottom = src + (size_t)ty.high * src_row;
+            float *out = dst + (size_t)(fit.top + y) * dst_row + (size_t)(fit.left + left) * nc;
+            for (int x = 0; x < n; x++) {
+                size_t low = (size_t)across[x].low * nc, high = (size_t)across[x].high * nc;
+                for (size_t c = 0; c < nc; c++) {
+                    float tl = top[low + c], bl = bottom[low + c];
+                    float above = tl + (top[high + c] - tl) * across[x].fraction;
+                    float below = bl + (bottom[high + c] - bl) * across[x].fraction;
+                    *out++ = above + (below - above) * ty.fraction;
+                }
             }
         }
     }
+}
+
+/* Returns whether dst has been filled because it has the size of src. */
+static bool is_copied(const float *src, int src_height, int src_width, float *dst, int dst_height,
+                      int dst_width, int channels)
+{
+    if (src_height != dst_height || src_width != dst_width)
+        return false;
+    memcpy(dst, src, (size_t)dst_height * (size_t)dst_width * (size_t)channels * sizeof *dst);
+    return true;
 }
 
 void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
@@ -464,10 +480,8 @@ void resize_pad(const float *src, int src_height, int src_width, float *dst, int
 {
     size_t nc = (size_t)channels, dst_row = (size_t)dst_width * nc;
 
-    if (src_height == dst_height && src_width == dst_width) {
-        memcpy(dst, src, (size_t)dst_height * dst_row * sizeof *dst);
+    if (is_copied(src, src_height, src_width, dst, dst_height, dst_width, channels))
         return;
-    }
     memset(dst, 0, (size_t)dst_height * dst_row * sizeof *dst);
     resize_into(src, src_height, src_width, dst, dst_row,
                 resize_fit(src_height, src_width, dst_height, dst_width), nc);
@@ -476,6 +490,8 @@ void resize_pad(const float *src, int src_height, int src_width, float *dst, int
 void resize_stretch(const float *src, int src_height, int src_width, float *dst, int dst_height,
                     int dst_width, int channels)
 {
+    if (is_copied(src, src_height, src_width, dst, dst_height, dst_width, channels))
+        return;
     resize_into(src, src_height, src_width, dst, (size_t)dst_width * (size_t)channels,
                 (struct resize_fit){dst_height, dst_width, 0, 0}, (size_t)channels);
 }
