@@ -544,6 +544,9 @@ says "ERROR: LoadError: UndefVarError" "validation error: 0.3" "srun: error: nod
 why "9: ERROR: LoadError: UndefVarError" "a line that speaks of an error"
 says "epoch 1" "error: 0.5"
 why "9" "an output without an error"
+silent='rank 0 on n3: no answer for 4 s: stopped'
+says "unet-train: error: $silent" "srun: error: n4: task 2: Killed"
+why "9: $silent" "a rank that does not answer, before the launcher killed the others,"
 rm -rf told/runs told/.unetctl
 echo "$trace
 $frame

@@ -139,12 +139,13 @@ reason() {
 
 # Sets too_much: why a rank had too little memory, and killed: that one was killed, as happens then;
 # or "". Of ranks in a step, on this node or another, the launcher says so in the output only. The
-# rank that ended first counts: the launcher kills the others.
+# rank that ended first counts: the launcher kills the others, and all where one does not answer.
 more="'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
 find_too_much() {
     too_much=$(tail -c "+$((said_before + 1))" "$output" 2>/dev/null | tail -c 4000000 |
         LC_ALL=C awk '
             / oom-kill event\(s\) in |: Out Of Memory$/ { oom = 1 }
+            /unet-train: error: rank [0-9]+ on .*: (no answer for|alive, but) / { ended = 1 }
             ended { next }
             /^srun: error: (.*: tasks? [0-9,-]+: |Node failure on )/ ||
             /^slurmstepd: error: \*\*\* .* CANCELLED AT / ||
