@@ -23,6 +23,30 @@ def write(path, rows, palette=None, bits=8, exif=0):
         f.write(chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
 
 
+def read(path):
+    """Rows of bytes of a grey or RGB picture of 8 bits."""
+    data, at, packed = open(path, "rb").read(), 8, b""
+    while at < len(data):
+        n, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"IHDR":
+            width, height, bits, colour = struct.unpack_from(">IIBB", data, at + 8)
+            assert bits == 8 and colour in (0, 2), path
+        packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
+        at += n + 12
+    step = 3 if colour else 1
+    raw, rows, up = zlib.decompress(packed), [], bytearray(step * width)
+    for y in range(height):
+        begin = y * (step * width + 1)
+        kind, row = raw[begin], bytearray(raw[begin + 1:begin + 1 + step * width])
+        for x in range(step * width):
+            a, b, c = (row[x - step], up[x], up[x - step]) if x >= step else (0, up[x], 0)
+            paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
+        rows.append(row)
+        up = row
+    return rows
+
+
 def picture(i, side=32):
     """Picture i, unlike all others."""
     return [[(x * 7 + y * 3 + i * 11 + (x * y + i) % 13 * 5) % 256 for x in range(side)] for y in range(side)]

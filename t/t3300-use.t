@@ -112,26 +112,10 @@ fi
 if command -v python3 >/dev/null; then
     cat >iou.py <<'EOP'
 # iou.py TRUTH FOLDER: (I + 1) / (U + 1) of all masks, 8-bit grey PNGs
-import os, struct, sys, zlib
+import os, sys
+import png
 def read(path):
-    data, at, packed = open(path, "rb").read(), 8, b""
-    while at < len(data):
-        n, kind = struct.unpack_from(">I4s", data, at)
-        if kind == b"IHDR":
-            width, height, bits, colour = struct.unpack_from(">IIBB", data, at + 8)
-            assert (bits, colour) == (8, 0), path
-        packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
-        at += n + 12
-    raw, rows, up = zlib.decompress(packed), [], bytearray(width)
-    for y in range(height):
-        kind, row = raw[y * (width + 1)], bytearray(raw[y * (width + 1) + 1:(y + 1) * (width + 1)])
-        for x in range(width):
-            a, b, c = row[x - 1] if x else 0, up[x], up[x - 1] if x else 0
-            paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
-            row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
-        rows.append(row)
-        up = row
-    return [v > 127 for row in rows for v in row]
+    return [v > 127 for row in png.read(path) for v in row]
 both = either = 1
 for name in sorted(os.listdir(sys.argv[2])):
     truth, mask = read(f"{sys.argv[1]}/{name}"), read(f"{sys.argv[2]}/{name}")
@@ -147,7 +131,7 @@ EOP
         want=$(unet-train eval "${use[@]}" --data "$data" --all --json "$@" 2>"$ERR" |
             sed 's/.*"iou":\([0-9.]*\).*/\1/')
         ok "$text: predict" unet-train predict "${use[@]}" --out predicted "$@" "$data/images"
-        got=$(python3 iou.py "$data/masks" predicted)
+        got=$(PYTHONPATH=$srcdir/t python3 iou.py "$data/masks" predicted)
         ok "its files' IoU, $got, is eval's, $want" \
             awk "BEGIN { d = $got - $want; exit !($want > 0.1 && d * d <= $tolerance ^ 2) }"
     }
