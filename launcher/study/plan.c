@@ -726,6 +726,11 @@ int plan_check_shipped(const struct plan *p, const struct study *study, struct e
         return err_set(e, ERR_CONFIG, "%s: %s: the script of unetctl for the engine %s trains all of "
                        "a network from random weights; leave it out, or use engine: embedded",
                        study_place(study, own), own, study->engine);
+    for (const struct setting *s = settings_of_study; s->path; s++)
+        if (setting_is_in(s, "augment", strlen("augment")) && !setting_is_preset(s, &study->settings))
+            return err_set(e, ERR_CONFIG, "%s: %s: the script of unetctl for the engine %s does not "
+                           "augment images; leave it out, or use engine: embedded",
+                           study_place(study, s->path), s->path, study->engine);
     if (strcmp(study->model.batch_norm, "sync") != 0)
         return 0;
     return err_set(e, ERR_CONFIG, "%s: model.batch_norm sync: the script of unetctl for the engine "
