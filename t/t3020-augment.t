@@ -14,7 +14,7 @@ ok "its split is made" unet-train data split --data data --out split.json
 
 all=()
 for one in hflip=true vflip=true rot90=true brightness=0.1 contrast=0.2 shift=2 crop=0.2 \
-    elastic=2; do
+    elastic=2 preset=nnunet noise=0.5:0..0.5; do
     all+=(--set "augment.$one")
 done
 ok "a training without loading threads" "${train[@]}" "${all[@]}" --set data.workers=0 --out w0
@@ -26,16 +26,29 @@ is "$(weights w5)" "$(weights w0)" "five loading threads give the same weights a
 isnt() { [ -n "$1" ] && [ "$1" != "$2" ]; report $? "$3"; }
 isnt "$(weights plain)" "$(weights w0)" "other weights than without augmentation"
 for one in hflip=true vflip=true rot90=true brightness=0.2 contrast=0.2 shift=2 crop=0.3 \
-    elastic=3; do
+    elastic=3 rotate=1:-30..30 zoom=1:0.7..1.4 noise=1:0.1..0.1 blur=1:1..1 multiply=1:0.7..1.3 \
+    stretch=1:0.7..1.3 gamma=1:0.7..1.5 gamma_inverted=1:0.7..1.5 preset=nnunet-no-mirroring; do
     "${train[@]}" --epochs 1 --set "augment.$one" --out "one-${one%=*}" >/dev/null 2>&1
 done
-is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 8 \
-    "each of the eight augmentations gives other weights"
+is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 17 \
+    "each of 17 augmentations gives other weights"
+"${train[@]}" --epochs 1 --set augment.rotate=0:-30..30 --out never >/dev/null 2>&1
+"${train[@]}" --epochs 1 --out once >/dev/null 2>&1
+is "$(weights never)" "$(weights once)" "one that never happens gives those of none"
 
 exits 2 "an unknown augmentation is refused" "${train[@]}" --set augment.shear=2 --out bad
 like "$ERR" 'augment.*shear' "the error names it"
 exits 2 "a value out of range" "${train[@]}" --set augment.crop=1 --out bad
 exits 2 "a flip by a number" "${train[@]}" --set augment.hflip=3 --out bad
+exits 2 "a probability above 1" "${train[@]}" --set augment.rotate=1.2:0..10 --out bad
+like "$ERR" "augment.rotate: '1.2:0..10' must be PROBABILITY:LOW..HIGH, .* from 0 to 1 and LOW <= HIGH" "says the form"
+for one in zoom=0.2:2..1 zoom=0.2:0..1 noise=0.1:-1..1 blur=0.5:1..11 gamma=0.5 gamma=0.5:1 \
+    multiply=x:1..2 stretch=0.5:1..2x; do
+    exits 2 "augment.$one" "${train[@]}" --set "augment.$one" --out bad
+done
+exits 3 "nnU-Net's flips beside the six copies" "${train[@]}" --set augment.six=true \
+    --set data.repeat=6 --set augment.preset=nnunet --out bad
+like "$ERR" 'augment.preset nnunet has no effect: it needs augment.six false' "one line"
 [ ! -e bad ]
 report $? "a refused augmentation makes no file"
 
@@ -43,17 +56,28 @@ report $? "a refused augmentation makes no file"
 # ---------------------------------------------------------------------------------
 ok "preview" unet-train data preview --data data --size 32x32 --set augment.hflip=true \
     --set augment.elastic=3 --count 3 --out look
-is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 128 32 3" \
-    "the preview has three pictures of four parts"
+is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 192 96 3" \
+    "three pictures of nine pairs: itself and eight examples"
 ok "preview of the six copies" unet-train data preview --data data --size 32x32 \
-    --set augment.six=true --count 7 --out six
-picture_hash() { unet-train data check "$1" | cut -f 6; }
-is "$(for i in 0 1 2 3 4 5 6; do picture_hash six/000$i.png; done | sort -u | wc -l)" 7 \
-    "the six copies differ, and the seventh picture is of the second pair"
-ok "preview of one pair as it is" \
+    --set augment.six=true --count 2 --out six
+ok "preview of pairs as they are" \
     unet-train data preview --data data --size 32x32 --count 2 --out still
-is "$(picture_hash six/0000.png)$(picture_hash six/0006.png)" \
-    "$(picture_hash still/0000.png)$(picture_hash still/0001.png)" "the first copy is the image itself"
+is "$(unet-train data check still | cut -f 2-4 | sort | uniq -c | xargs)" "2 64 32 3" "one pair each"
+if command -v python3 >/dev/null; then
+    # the cells of a preview, as many different ones, and whether the first is the pair itself
+    cells() {
+        PYTHONPATH=$srcdir/t python3 -c '
+import sys
+from png import *
+rows, one = read(sys.argv[1]), read(sys.argv[2])
+cells = [[tuple(r[192 * x:192 * x + 192]) for r in rows[32 * y:32 * y + 32]] for y in range(3) for x in range(3)]
+print(len({tuple(c) for c in cells}), cells[0] == [tuple(r) for r in one])' "$1" "$2"
+    }
+    is "$(cells look/0001.png still/0001.png)" "9 True" "eight examples that differ"
+    is "$(cells six/0001.png still/0001.png)" "6 True" "the six copies, of which the first is itself"
+else
+    skip 'python3 is not installed' "cells of previews"
+fi
 exits 3 "quarter turns of images that are not square are refused by preview" \
     unet-train data preview --data data --size 32x48 --set augment.six=true --out oblong
 like "$ERR" 'augment.six: quarter turns need square images' "the error says why"
@@ -73,7 +97,7 @@ ok "their split is made" unet-train data split --data sizes --out sizes.json
 patches=(unet-train train --data sizes --set data.split=sizes.json --set data.patch=64x48
     --set model.base=4 --set model.depth=2 --threads 1 --set train.loss=ce+dice
     --set train.global_batch=4 --set train.lr_scaling=none --set model.batch_norm=none
-    --set augment.hflip=true --lr 0.003 --epochs 3 --set train.eval_epochs=1)
+    --set augment.preset=nnunet --lr 0.003 --epochs 3 --set train.eval_epochs=1)
 ok "a training on patches" "${patches[@]}" --out p1
 like "$ERR" 'at their own size, in patches of 64 x 48' "images keep their size"
 like "$ERR" 'validation at each image.s own size, in tiles of 64 x 48: IoU' "also in the validation"
@@ -122,7 +146,7 @@ for one in patches=20 patch_foreground=0 patch=48x64; do
 done
 like own-patches/record.jsonl '"images":20,' "an epoch has the patches that are asked for"
 ok "a preview" unet-train data preview --data sizes --set data.patch=64x48 --count 3 --out cut
-is "$(unet-train data check cut | cut -f 2-3 | sort | uniq -c | xargs)" "3 192 64" "shows patches"
+is "$(unet-train data check cut | cut -f 2-3 | sort | uniq -c | xargs)" "3 96 64" "shows patches"
 for full in '' --full; do
     rm -rf begun
     exits 0 "a study of patches is made ($full)" unetctl init begun ${full:+$full} --data sizes \

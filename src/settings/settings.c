@@ -156,6 +156,46 @@ static const char *check_margin(const char *text)
                ? NULL : "is not a margin above 0, such as 0.02 or 2 %";
 }
 
+bool settings_decode_chance(const char *text, double min, double max, struct settings_chance *dst)
+{
+    const char *colon = text ? strchr(text, ':') : NULL, *dots = colon ? strstr(colon, "..") : NULL;
+    char low[32] = "", *end[3]; /* strtod would take "0." of "0..1" */
+
+    *dst = (struct settings_chance){0};
+    if (!text || !*text)
+        return true;
+    if (!dots || dots - colon > (ptrdiff_t)sizeof low)
+        return false;
+    memcpy(low, colon + 1, (size_t)(dots - colon - 1));
+    dst->probability = strtod(text, &end[0]);
+    dst->low = strtod(low, &end[1]);
+    dst->high = strtod(dots + 2, &end[2]);
+    return end[0] == colon && end[0] != text && end[1] != low && !*end[1] && end[2] != dots + 2 &&
+           !*end[2] && dst->probability >= 0 && dst->probability <= 1 && min <= dst->low &&
+           dst->low <= dst->high && dst->high <= max;
+}
+
+static const char *check_angles(const char *text)
+{
+    return settings_decode_chance(text, -360, 360, &(struct settings_chance){0})
+               ? NULL : "must be PROBABILITY:LOW..HIGH, such as 0.2:-30..30, with a probability from 0 "
+                        "to 1 and LOW <= HIGH, from -360 to 360 degrees";
+}
+
+static const char *check_factors(const char *text)
+{
+    return settings_decode_chance(text, 0.1, 10, &(struct settings_chance){0})
+               ? NULL : "must be PROBABILITY:LOW..HIGH, such as 0.2:0.7..1.4, with a probability from 0 "
+                        "to 1 and LOW <= HIGH, from 0.1 to 10";
+}
+
+static const char *check_amounts(const char *text)
+{
+    return settings_decode_chance(text, 0, 10, &(struct settings_chance){0})
+               ? NULL : "must be PROBABILITY:LOW..HIGH, such as 0.1:0..0.5, with a probability from 0 "
+                        "to 1 and LOW <= HIGH, from 0 to 10";
+}
+
 static bool has_slash(const char *text)
 {
     return strchr(text, '/') != NULL;

@@ -186,6 +186,15 @@ bool settings_decode_size(const char *text, int *height, int *width);
 /* With data.patch, sets data.height and data.width to its sides. Returns whether it is set. */
 bool settings_take_patch(struct settings *c);
 
+/* What a share of the images gets, by chance: a number from low to high. */
+struct settings_chance {
+    double probability, low, high;
+};
+
+/* Reads PROBABILITY:LOW..HIGH; "" and NULL are the probability 0. Returns whether text is that, with
+ * a probability from 0 to 1 and min <= LOW <= HIGH <= max. */
+bool settings_decode_chance(const char *text, double min, double max, struct settings_chance *dst);
+
 /* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns
  * whether text is one. */
 bool settings_decode_margin(const char *text, double *margin, bool *is_share);

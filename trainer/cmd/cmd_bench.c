@@ -31,7 +31,7 @@ static struct {
     const char *model, *size, *dtype;
     const char *mode, *backend;
     long base, depth, channels, classes, batch;
-    const char *data;
+    const char *data, *preset;
     long threads, steps, warmup, workers;
     bool json, per_op;
 } given = {.model = "unet", .size = "256x256", .dtype = "auto", .mode = "train",
@@ -56,6 +56,8 @@ static const struct cli_option options[] = {
     OPTIONS_THREADS(given.threads),
     {"data", 0, CLI_STRING, "DIR", "load the images of a data folder in each step", &given.data, 0,
      0},
+    {"augment", 0, CLI_STRING, "WORD", "with --data: augment.preset of a training, such as nnunet",
+     &given.preset, 0, 0},
     {"workers", 0, CLI_INT, "N", "with --data: threads that load images (2)", &given.workers, 0, 256},
     {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &given.steps, 1, 1000000},
     {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &given.warmup, 0, 1000000},
@@ -106,10 +108,15 @@ static int open_images(struct bench_images *b, const struct network *n,
                                   .masks = {.classes = network_targets(n) == 1 ? 1 : c->classes}};
     struct loader_config load = {.images = DATASET_VAL, .batch = (int)given.batch,
                                  .epochs = SIZE_MAX, .seed = SEED, .threads = (int)given.workers};
+    const struct setting *preset = setting_find(settings_of_run, "augment.preset");
+    struct settings all = {0};
 
     if (!given.data)
         return only_loads() ? err_set(e, ERR_USAGE, "bench: --mode load: give --data DIR, whose "
                                       "images it loads") : 0;
+    if (given.preset && setting_set(preset, given.preset, &all, e))
+        return err_prefix(e, "bench: --augment");
+    load.augment = all.augment;
     load.dataset = b->dataset = dataset_open(&data, e);
     if (!b->dataset || check_images(b->dataset, n, c, e))
         return -1;

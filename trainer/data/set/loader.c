@@ -180,7 +180,6 @@ static size_t load_item(struct loader_worker *w, const struct loader_job *job, s
     const struct record *r = sampler_take(l->sampler, l->config.seed, job->epoch, job->position,
                                           job->sample, w->augment ? w->room : dst, e);
     struct augment_draw draw;
-    int height, width;
 
     if (!r)
         return 0;
@@ -189,9 +188,7 @@ static size_t load_item(struct loader_worker *w, const struct loader_job *job, s
             memcpy(dst, r, record_nbytes(r, l->values, l->targets));
         return record_nbytes(dst, l->values, l->targets);
     }
-    dataset_size(l->config.dataset, &height, &width);
-    augment_draw(&l->config.augment, height == width, l->config.seed, job->epoch, job->position,
-                 &draw);
+    augment_draw(w->augment, l->config.seed, job->epoch, job->position, &draw);
     if (l->config.augment.six)
         augment_six(job->copy, &draw);
     augment_apply(w->augment, &draw, r, dst);

@@ -80,14 +80,23 @@ const struct record *sampler_take(const struct sampler *s, uint64_t seed, size_t
 /* Random changes to training images and their masks. The changes to an image are a pure function of
  * (seed, epoch, index), and with augment.six of the copy, and do not depend on threads or ranks.
  *
- * They are applied in this order: quarter turns, flips, a shift, a crop scaled to the full size, an
- * elastic deformation; then contrast and brightness of the image only, clipped to 0..1. Turns,
- * flips and shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and
- * take the nearest pixel of the mask. Pixels outside the image repeat its edge. Bytes of an image
- * become floats where its values change. */
+ * One pass moves pixels by the product of these: quarter turns, flips, a shift, a crop scaled to
+ * the full size, a rotation and zoom about the centre, an elastic deformation. Turns, flips and
+ * shifts alone move pixels exactly; the others interpolate the image bilinearly and take the
+ * nearest pixel of the mask. Pixels outside the image repeat its edge, or mirror it where it is
+ * rotated or zoomed. Then the image's values change: noise, blur, multiply, stretch, gamma of the
+ * negative, gamma, each with its probability; contrast and brightness last, clipped to 0..1. Bytes
+ * of an image become floats where its values may change. */
 
 #define AUGMENT_CELLS 4                     /* cells of the deformation per side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
+
+#define AUGMENT_CHANNELS 64 /* of an image, at most */
+
+enum augment_chance { /* in the order in which they are applied */
+    AUGMENT_ROTATE, AUGMENT_ZOOM, AUGMENT_NOISE, AUGMENT_BLUR, AUGMENT_MULTIPLY, AUGMENT_STRETCH,
+    AUGMENT_GAMMA_INVERTED, AUGMENT_GAMMA, AUGMENT_CHANCES
+};
 
 /* The random changes to one image. */
 struct augment_draw {
@@ -98,12 +107,11 @@ struct augment_draw {
     float zoom, top, left; /* share of each side that the crop keeps; its start, 0..1 - zoom */
     /* Shifts of the control points in pixels. */
     float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];
+    bool applies[AUGMENT_CHANCES];
+    /* of each channel; rotation, zoom and noise: the first one's is that of all */
+    float value[AUGMENT_CHANCES][AUGMENT_CHANNELS];
+    uint64_t noise[3]; /* seed, stream and first index (rng.h) of the noise */
 };
-
-/* Draws the changes to one image. square: the image has equal sides, so that turns by 90 degrees
- * are possible. index: the position of the image in the order of the epoch. */
-void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
-                  size_t index, struct augment_draw *dst);
 
 /* For config->six: replaces turns and flips by those of the given copy of the image (modulo 6):
  * none, vflip, hflip, or 1 to 3 turns. */
@@ -113,12 +121,18 @@ struct augment;
 
 /* Prepares for records with images [height][width][channels] and, if has_masks, masks
  * [height][width]; otherwise a target is a single class, which is copied. Used by one thread at a
- * time. augment_apply does not allocate. The caller destroys the result. */
+ * time. augment_apply does not allocate. ERR_CONFIG for a text that settings_decode_chance refuses.
+ * The caller destroys the result. */
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
                                int channels, bool has_masks, struct err *e);
 void augment_destroy(struct augment *a);
 
 bool augment_is_active(const struct settings_augment *config);
+
+/* Draws the changes to one image. Quarter turns are of images with equal sides only. index: the
+ * position of the image in the order of the epoch. */
+void augment_draw(const struct augment *a, uint64_t seed, size_t epoch, size_t index,
+                  struct augment_draw *dst);
 
 /* Applies the changes. dst has room for a record of floats and does not overlap src. */
 void augment_apply(struct augment *a, const struct augment_draw *draw, const struct record *src,

@@ -18,7 +18,7 @@
 static struct err e;
 static struct dataset *ds;
 static size_t nimages; /* for training */
-static float images[BATCH * PIXELS], targets[BATCH * PIXELS];
+static float images[3 * BATCH * PIXELS], targets[3 * BATCH * PIXELS];
 
 /* Counts allocations: data.inc wraps the allocating functions. */
 static atomic_int allocations;
@@ -160,6 +160,40 @@ static void test_threads(void)
     ok(run_from(&moved, 0, 0) == run_from(&moved, 0, 0), "and the same again");
 }
 
+/* The shares of three ranks, one after the other, are the steps of one. */
+static void test_parts(void)
+{
+    static float whole[sizeof images / sizeof *images];
+    struct loader *l[4] = {NULL};
+    struct loader_config c;
+    bool same = true;
+
+    for (int i = 0; i < 4; i++) {
+        c = config_of(i < 3 ? 3 : 1, i % 3, 0, false);
+        c.augment = (struct settings_augment){.preset = "nnunet", .noise = "0.5:0..1"};
+        c.batch = i < 3 ? BATCH : 3 * BATCH;
+        if (i == 3 && shard_plan(nimages, 2, 1, 3 * BATCH, SHARD_KEEP, &c.plan, &e))
+            bail_out("%s", e.text);
+        l[i] = loader_create(&c, &e);
+    }
+    for (size_t step = 0; same && step < EPOCHS * c.plan.steps; step++) {
+        size_t at = 0;
+        same = load_next(l[3]) == 0;
+        memcpy(whole, images, sizeof whole);
+        for (int i = 0; same && i < 3; i++) {
+            struct record_batch b;
+            same = loader_next(l[i], &b, &e) == 0;
+            for (size_t k = 0; same && k < b.count; k++, at++) {
+                record_unpack(record_at(&b, k), PIXELS, PIXELS, images, targets);
+                same = memcmp(images, whole + at * PIXELS, PIXELS * sizeof *images) == 0;
+            }
+        }
+    }
+    ok(same, "by nnU-Net's chances three ranks have the images of one");
+    for (int i = 0; i < 4; i++)
+        loader_destroy(l[i]);
+}
+
 /* Seeks backward and forward, also to the rest of an epoch that is divided otherwise. */
 static void test_seek(void)
 {
@@ -241,6 +275,7 @@ int main(void)
     nimages = dataset_count(ds, DATASET_TRAIN);
     test_plain();
     test_threads();
+    test_parts();
     test_seek();
     test_allocations();
     test_error();
