@@ -127,7 +127,7 @@ text = open("doc/FORMATS.md").read()
 names = {name.partition(".")[0] for name in os.listdir("logs") if name.endswith(".schema.json")}
 foreign = {"dataset", "log", "output_shape", "output_shapes", "output_types", "ro-crate-metadata",
            "trace-RANK", "trainer_state"}
-files = {f.replace("rank-K", "rank") for f in re.findall(r"(?<![.\w])([\w-]+)\.jsonl?\b", text)} - foreign
+files = {re.sub("-[K0-9]+$", "", f) for f in re.findall(r"(?<![.\w])([\w-]+)\.jsonl?\b", text)} - foreign
 assert files <= names, files - names
 END
 ok "SETTINGS.md and SCHEMAS.md are those of the schemas" python3 "$srcdir/doc/generate.py" --check

@@ -575,7 +575,8 @@ static void add_quality(struct decision *d, const struct series *s)
         const struct series_point *p = &s->points[i];
         best = fmax(best, p->q[QUANTITY_QUALITY].median);
         if (images && p->val_images ? p->val_images != images
-                                    : p->q[QUANTITY_EVALUATION].median < FEWER_IMAGES * first)
+                                    : !series_folds(s) &&
+                                          p->q[QUANTITY_EVALUATION].median < FEWER_IMAGES * first)
             fewer = p;
     }
     const struct result *blind = NULL;

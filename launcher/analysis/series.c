@@ -273,13 +273,13 @@ static double resolution_of_intervals(const struct series *s)
     return resolution;
 }
 
-/* Returns the number of validation images if all n values, which are multiples of resolution, are
+/* Returns the number of validation images, which folds do not share, if all n values, which are multiples of resolution, are
  * rounded multiples of 1 / images, or 0. */
 static long count_images(const struct series *s, const double *values, size_t n, double resolution)
 {
     double images = (double)s->points[0].val_images;
 
-    if (!s->is_share || !n || !(images > 0) || resolution > 1.01 / images)
+    if (!s->is_share || !n || series_folds(s) || !(images > 0) || resolution > 1.01 / images)
         return 0;
     for (size_t i = 1; i < s->npoints; i++)
         if (s->points[i].val_images && s->points[i].val_images != s->points[0].val_images)
@@ -544,6 +544,13 @@ const char *series_quality_title(const struct series *s)
 const char *series_interval(const struct series *s)
 {
     return s->stepped ? "interval" : "epoch";
+}
+
+int series_folds(const struct series *s)
+{
+    const char *folds = s->settings ? strstr(s->settings, "data.folds=") : NULL;
+
+    return folds ? atoi(folds + strlen("data.folds=")) : 0;
 }
 
 const char *series_size(const struct series *s)

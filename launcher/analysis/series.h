@@ -126,6 +126,9 @@ const char *series_collapsed(const struct series *s);
 /* Returns "epoch", or "interval" where runs have none. */
 const char *series_interval(const struct series *s);
 
+/* Returns data.folds of its runs, or 0: a run with seed s was validated on fold (s - 1) % folds. */
+int series_folds(const struct series *s);
+
 /* Returns at what size unet-train scores the masks of its runs: "the network's size", or with
  * data.patch "each image's own size". */
 const char *series_size(const struct series *s);

@@ -67,13 +67,13 @@ static int generate_run(void *arg, size_t i, struct err *e)
 static int generate_all(const struct plan *plan, struct err *e)
 {
     struct generator g = {.plan = plan};
-    int rc = parallel_many(plan->count, generate_run, &g, e) ||
+    int rc = make_split(plan, e) || parallel_many(plan->count, generate_run, &g, e) ||
                      atomicfile_batch_commit(&g.files, e)
                  ? -1
                  : 0;
 
     atomicfile_batch_abort(&g.files);
-    if (rc || make_split(plan, e))
+    if (rc)
         return -1;
     log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "
              "submits it by hand", plan->count, plural(plan->count), plan->study.dir,

@@ -314,7 +314,8 @@ static int list_labels(const struct plan *p, const struct results *table, struct
 static int add_missing(const struct workspace *w, struct results *table, struct err *e)
 {
     struct wanted_runs wanted = {
-        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0 : w->plan.study.seeds};
+        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0
+                      : plan_seeds(&w->plan.study)};
     struct map known = {0};
     struct range counts;
 

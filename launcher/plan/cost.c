@@ -75,7 +75,7 @@ int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64
     if (strcmp(study->data.cache, "off") == 0 ||
         (strcmp(study->data.cache, "auto") == 0 && bytes * most <= AUTO_MEMORY))
         return 0;
-    return round_to_blocks(bytes);
+    return round_to_blocks(bytes) * (study->data.folds ? study->data.folds : 1);
 }
 
 static int64_t walked;
@@ -192,14 +192,15 @@ int run_cost_check(const struct plan *plan, bool by_count, int time_min, double 
 
 #define MAX_SPLIT ((size_t)1 << 30)
 
-/* Sets *dst to split.json, which the caller releases, or to NULL if the study has none yet. Returns
- * 0, or -1 with ERR_DATA if it is damaged or has another schema. */
-static int data_split_read(const struct study *s, json_t **dst, struct err *e)
+/* Sets *dst to the split of a fold, or of all runs, which the caller releases, or to NULL if the
+ * study has none yet. Returns 0, or -1 with ERR_DATA if it is damaged or has another schema. */
+static int data_split_read(const struct study *s, int fold, json_t **dst, struct err *e)
 {
     char file[PATH_MAX];
 
     *dst = NULL;
-    if (snprintf(file, sizeof file, "%s/split.json", s->dir) >= PATH_MAX || access(file, F_OK))
+    plan_split_file(s, fold, file);
+    if (access(file, F_OK))
         return 0;
     *dst = jsonio_read(file, MAX_SPLIT, e);
     return *dst ? 0 : -1;
@@ -213,10 +214,30 @@ static void warn_of_split(const struct study *s, const json_t *split)
     double fraction = json_number_value(json_object_get(split, "val_fraction"));
 
     if (strcmp(group ? group : "", s->data.group) != 0 ||
-        (seed && (seed != s->data.split_seed || fabs(fraction - s->data.val_fraction) > 1e-9)))
+        (seed && (seed != s->data.split_seed ||
+                  (!s->data.folds && fabs(fraction - s->data.val_fraction) > 1e-9))))
         log_warn("%s/split.json keeps its images, although data.group, data.split_seed or "
                  "data.val_fraction differs from what it was made with; remove it to divide them "
                  "anew, which gives other results than those of earlier runs", s->dir);
+}
+
+/* Refuses files of another division into folds. */
+static int check_fold(const struct study *s, int fold, struct err *e)
+{
+    char file[PATH_MAX];
+    json_t *root;
+
+    if (data_split_read(s, fold, &root, e))
+        return -1;
+    json_int_t folds = json_integer_value(json_object_get(root, "folds"));
+    json_int_t is = json_integer_value(json_object_get(root, "fold"));
+    bool differs = root && (folds != s->data.folds || (folds && is != fold));
+    json_decref(root);
+    plan_split_file(s, fold, file);
+    return !differs ? 0
+        : err_set(e, ERR_CONFIG, "%s: it was made with data.folds %d, and data.folds is %d; set "
+                  "that back, or make another study with 'unetctl init'", file, (int)folds,
+                  s->data.folds);
 }
 
 /* Checks that the data have what the network learns from: masks, or one class per image. */
@@ -227,7 +248,10 @@ static int check_split(const struct plan *p, struct err *e)
     struct model_look look = {0};
     json_t *root;
 
-    if (data_split_read(&p->study, &root, e))
+    for (int fold = p->study.data.folds ? p->study.data.folds : 1; fold >= 1; fold--)
+        if (check_fold(&p->study, fold, e))
+            return -1;
+    if (data_split_read(&p->study, 1, &root, e))
         return -1;
     if (root)
         warn_of_split(&p->study, root);
@@ -252,26 +276,32 @@ static int check_split(const struct plan *p, struct err *e)
 
 int data_split_make(const struct plan *p, struct err *e)
 {
-    char file[PATH_MAX], fraction[32], seed[32], classes[32];
+    char file[PATH_MAX], fraction[32], seed[32], classes[32], folds[32], fold[32];
     const char *argv[] = {"data", "split", "--data", p->study.data.dir, "--out", file,
                           "--image-folder", p->study.data.images, "--mask-folder",
                           p->study.data.masks,
                           "--group", p->study.data.group, "--val-fraction", fraction, "--seed",
-                          seed, "--classes",
+                          seed, "--folds", folds, "--fold", fold, "--classes",
                           classes, "--ignore", p->study.data.ignore, "--class-file",
                           p->study.data.class_file,
                           p->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
 
     if (!study_has_images(&p->study))
         return 0;
-    snprintf(file, sizeof file, "%s/split.json", p->study.dir);
-    if (access(file, F_OK) == 0)
-        return check_split(p, e);
     snprintf(fraction, sizeof fraction, "%.17g", p->study.data.val_fraction);
     snprintf(classes, sizeof classes, "%d", p->study.data.classes);
     snprintf(seed, sizeof seed, "%d", p->study.data.split_seed);
-    log_info("splitting %s into training and validation: %s", p->study.data.dir, file);
-    return trainer_program_run(argv, e) ? -1 : check_split(p, e);
+    snprintf(folds, sizeof folds, "%d", p->study.data.folds);
+    for (int i = 1; i == 1 || i <= p->study.data.folds; i++) {
+        snprintf(fold, sizeof fold, "%d", i);
+        plan_split_file(&p->study, i, file);
+        if (access(file, F_OK) == 0)
+            continue;
+        log_info("splitting %s into training and validation: %s", p->study.data.dir, file);
+        if (trainer_program_run(argv, e))
+            return -1;
+    }
+    return check_split(p, e);
 }
 
 /* ---- advice ---- */
@@ -316,7 +346,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     bool looked = data_look_count(s, &look, &e) == 0;
     if (looked && data_look_complaint(&look, s))
         add_advice(dst, "%s: %s", s->data.dir, data_look_complaint(&look, s));
-    if (data_split_read(s, &root, &e)) {
+    if (data_split_read(s, 1, &root, &e)) {
         add_advice(dst, "%s", e.text);
         return;
     }
@@ -332,8 +362,8 @@ static void count_images(const struct study *s, struct plan_advice *dst)
         add_advice(dst, "%s", e.text);
         return;
     }
-    dst->val = look.val ? (long)look.val : (long)(s->data.val_fraction * (double)look.images +
-                                                  1e-6);
+    double share = s->data.folds ? 1.0 / s->data.folds : s->data.val_fraction;
+    dst->val = look.val ? (long)look.val : (long)(share * (double)look.images + 1e-6);
     if (dst->val == 0 && look.images > 1)
         dst->val = 1;
     dst->train = look.train ? (long)look.train : look.val ? 0 : (long)look.images - dst->val;

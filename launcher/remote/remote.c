@@ -22,8 +22,8 @@
 #define PATHS_MAX 8
 
 /* What belongs to the study there and is never sent: study.yaml is sent on its own. */
-static const char *const kept[] = {STUDY_FILE, "runs", "logs", "report", "split.json", ".unetctl",
-                                   ".git", NULL};
+static const char *const kept[] = {STUDY_FILE, "runs", "logs", "report", "split.json",
+                                   "split-*.json", ".unetctl", ".git", NULL};
 /* Verbs after which results are copied back, and these results. */
 static const char *const writers[] = {"collect", "report", "submit", "watch", NULL};
 static const char *const results[] = {"logs", "report", NULL};

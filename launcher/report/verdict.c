@@ -465,6 +465,46 @@ static bool is_lower_by_chance(const struct decision *d, const struct series *s,
            quality_loss(s, d->quality[i].change.difference) > d->rule.margin;
 }
 
+/* Adds mean and range over the folds of a count, each fold by the mean of its runs. */
+static void add_point_folds(struct buf *b, const struct series *s, const struct series_point *p,
+                            const char *before)
+{
+    int folds = series_folds(s), known = 0;
+    double sum = 0, least = INFINITY, most = -INFINITY;
+
+    for (int f = 0; f < folds; f++) {
+        double of_fold = 0;
+        int n = 0;
+        for (size_t i = 0; i < p->nruns; i++)
+            if ((p->rows[i].seed - 1) % folds == f && isfinite(result_quality(&p->rows[i]))) {
+                of_fold += result_quality(&p->rows[i]);
+                n++;
+            }
+        if (!n)
+            continue;
+        known++;
+        sum += of_fold / n;
+        least = fmin(least, of_fold / n);
+        most = fmax(most, of_fold / n);
+    }
+    if (known)
+        buf_addf(b, "%s%.*f (%.*f to %.*f, %d of %d folds) with %d GPU%s", before, s->decimals,
+                 sum / known, s->decimals, least, s->decimals, most, known, folds, p->gpus,
+                 plural(p->gpus));
+}
+
+static void add_folds(struct buf *b, const struct series *s)
+{
+    size_t begin = b->length;
+    char title[80];
+
+    snprintf(title, sizeof title, "%s has the mean and range over folds ", series_quality_title(s));
+    for (size_t i = 0; i < s->npoints && series_folds(s); i++)
+        add_point_folds(b, s, &s->points[i], b->length == begin ? title : "; ");
+    if (b->length > begin)
+        buf_add(b, ".\n");
+}
+
 static void add_lower(struct buf *b, const struct analysis_series *as)
 {
     char counts[120];
@@ -710,10 +750,12 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                  "%s ran on %d GPU%s only: there is nothing to compare it with.",
                  label ? label : as->series.engine, as->series.points[0].gpus,
                  plural(as->series.points[0].gpus));
+        add_folds(&parts[WORDS_EVIDENCE], &as->series);
     } else {
         add_headline(&parts[WORDS_HEADLINE], &parts[WORDS_EVIDENCE], as, label);
         for (size_t i = 0; i < as->decision.ncaveats; i++)
             buf_addf(&parts[WORDS_CAVEATS], "%s\n", as->decision.caveats[i].text);
+        add_folds(&parts[WORDS_EVIDENCE], &as->series);
         add_limit(next, as);
         add_beyond(next, as);
         add_gaps(next, as);

@@ -266,7 +266,7 @@ static void set_job(struct script_values *s)
 static int set_names(struct script_values *s, struct err *e)
 {
     const struct plan *p = s->plan;
-    char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX];
+    char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX], split[PATH_MAX];
 
     if (paths_bindir(bindir, sizeof bindir))
         return err_set(e, ERR_INTERNAL,
@@ -297,7 +297,8 @@ static int set_names(struct script_values *s, struct err *e)
     }
     const char *dir = s->run->study->data.dir;
     set_value(s, "data_dir", "%s", realpath(dir, data) ? data : dir);
-    set_value(s, "split", "%s/split.json", s->run->study->dir);
+    plan_split_file(s->run->study, plan_fold(s->run->study, s->run->seed), split);
+    set_value(s, "split", "%s", split);
     return 0;
 }
 

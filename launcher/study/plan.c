@@ -257,7 +257,8 @@ static struct variant *add(struct list *v, const char *name, const struct varian
 /* Adds KEY=VALUE. What all runs share, or what does not belong to a training, is refused. */
 static int add_setting(struct variant *v, const char *line, struct err *e)
 {
-    static const char *const shared[] = {"gpus=", "seeds=", "name=", "site=", "slurm.", "variants="};
+    static const char *const shared[] = {"gpus=", "seeds=", "data.folds=", "name=", "site=",
+                                         "slurm.", "variants="};
 
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         if (strncmp(line, shared[i], strlen(shared[i])) == 0)
@@ -638,6 +639,24 @@ static int add_runs(const struct study *study, const struct range *counts, long 
     return 0;
 }
 
+long plan_seeds(const struct study *s)
+{
+    return (long)s->seeds * (s->data.folds ? s->data.folds : 1);
+}
+
+int plan_fold(const struct study *s, int seed)
+{
+    return s->data.folds ? (seed - 1) % s->data.folds + 1 : 0;
+}
+
+void plan_split_file(const struct study *s, int fold, char dst[PATH_MAX])
+{
+    if (fold > 1)
+        snprintf(dst, PATH_MAX, "%s/split-%d.json", s->dir, fold);
+    else
+        snprintf(dst, PATH_MAX, "%s/split.json", s->dir);
+}
+
 int plan_compute(const struct plan *p, const char *gpus, long seeds, struct plan *dst,
                  struct err *e)
 {
@@ -727,9 +746,10 @@ int plan_check_shipped(const struct plan *p, const struct study *study, struct e
                        "a network from random weights; leave it out, or use engine: embedded",
                        study_place(study, own), own, study->engine);
     for (const struct setting *s = settings_of_study; s->path; s++)
-        if (setting_is_in(s, "augment", strlen("augment")) && !setting_is_preset(s, &study->settings))
-            return err_set(e, ERR_CONFIG, "%s: %s: the script of unetctl for the engine %s does not "
-                           "augment images; leave it out, or use engine: embedded",
+        if (setting_is_in(s, "augment", strlen("augment")) &&
+            !setting_is_preset(s, &study->settings))
+            return err_set(e, ERR_CONFIG, "%s: %s: the script of unetctl for the engine %s does "
+                           "not augment images; leave it out, or use engine: embedded",
                            study_place(study, s->path), s->path, study->engine);
     if (strcmp(study->model.batch_norm, "sync") != 0)
         return 0;

@@ -5,6 +5,7 @@
 #define UNETCTL_LAUNCHER_STUDY_PLAN_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -89,6 +90,17 @@ int plan_open(struct plan *p, const struct plan_args *args, int nwords, char **w
 int plan_open_variants(struct plan *p, const struct plan_args *args, struct err *e);
 
 void plan_close(struct plan *p);
+
+/* Returns the seeds of a count's runs: `seeds` of the study, with data.folds as many for each
+ * fold. */
+long plan_seeds(const struct study *s);
+
+/* Returns the fold of a run with this seed, 1..data.folds in turn, or 0 without folds. Runs of
+ * equal seeds have equal folds, so that comparisons by seed are by fold, too. */
+int plan_fold(const struct study *s, int seed);
+
+/* Writes the path of the split of this fold: split.json, of the second one split-2.json. */
+void plan_split_file(const struct study *s, int fold, char dst[PATH_MAX]);
 
 /* Makes dst a plan with the settings of p, which must outlive it, and the runs of the list of GPU
  * counts gpus and the seeds 1..seeds, each in each variant. dst may be p if that has no runs.

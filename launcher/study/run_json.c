@@ -63,7 +63,7 @@ static struct settings settings_of(const struct run *run, const char *study_id, 
     /* realpath fails for a folder that does not exist; its name is then used unchanged. */
     if (!realpath(s->data.dir, path))
         snprintf(path, PATH_MAX, "%s", s->data.dir);
-    snprintf(split, PATH_MAX, "%s/split.json", s->dir);
+    plan_split_file(s, plan_fold(s, run->seed), split);
     c.study = s->name;
     c.study_id = (char *)study_id;
     c.run = (char *)run->id;
@@ -71,6 +71,7 @@ static struct settings settings_of(const struct run *run, const char *study_id, 
     c.seed = run->seed;
     c.data.dir = path;
     c.data.split = split;
+    c.data.fold = c.data.folds ? plan_fold(s, run->seed) : 1;
     c.model.base = study_base(s);
     c.model.depth = study_depth(s);
     c.train.batch_per_gpu = (int)plan_run_batch(run).per_gpu;

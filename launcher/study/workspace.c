@@ -159,5 +159,5 @@ int workspace_plan(const struct workspace *w, struct plan *dst, struct err *e)
         if (plan_check_shipped(p, s, e) || workspace_check_effect(s, &w->ledger, s->gpus, e))
             return p->nvariants ? err_prefix(e, "variant %s", p->variants[v].name) : -1;
     }
-    return plan_compute(p, p->study.gpus, p->study.seeds, dst, e);
+    return plan_compute(p, p->study.gpus, plan_seeds(&p->study), dst, e);
 }

@@ -260,6 +260,11 @@ static const char *refuse(struct err *e, const char *path, const char *reason)
 
 static const char *check_data(const struct settings *c, struct err *e)
 {
+    if (c->data.folds == 1)
+        return refuse(e, "data.folds", "one fold leaves no image for training; set 2 or more, or 0 for "
+                      "none");
+    if (c->data.folds && c->data.fold > c->data.folds)
+        return refuse(e, "data.fold", "it must be from 1 to data.folds");
     if (c->augment.six && c->data.height != c->data.width)
         return refuse(e, "augment.six", "quarter turns need square images, but data.height and "
                       "data.width differ");

@@ -14,12 +14,12 @@
 static struct {
     const char *dir, *out, *train_list, *val_list, *group;
     double val_fraction;
-    long seed;
+    long seed, folds, fold;
     bool soft_masks;
     long classes;
     const char *ignore, *class_file;
     struct source_folders folders;
-} given = {.val_fraction = 0.2, .seed = 1244, .classes = 1};
+} given = {.val_fraction = 0.2, .seed = 1244, .fold = 1, .classes = 1};
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &given.dir, 0,
@@ -28,6 +28,9 @@ static const struct cli_option options[] = {
     {"out", 'o', CLI_STRING, "FILE", "split file to write", &given.out, 0, 0},
     {"val-fraction", 0, CLI_DOUBLE, "F", "share of the images for validation (default 0.2)",
      &given.val_fraction, 0.001, 0.999},
+    {"folds", 0, CLI_INT, "K", "instead: divide the images into K parts (default 0: none)",
+     &given.folds, 0, 100},
+    {"fold", 0, CLI_INT, "I", "with --folds: the part that validates (default 1)", &given.fold, 1, 100},
     {"seed", 0, CLI_INT, "S", "seed of the division (default 1244)", &given.seed, 0, 0x1p53},
     {"soft-masks", 0, CLI_FLAG, NULL, "masks may hold grey values", &given.soft_masks, 0, 0},
     {"train-list", 0, CLI_STRING, "FILE",
@@ -89,12 +92,15 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
 {
     struct split_config config = {
         .dir = given.dir, .folders = &given.folders, .seed = given.seed,
-        .val_fraction = given.val_fraction,
+        .val_fraction = given.val_fraction, .folds = (int)given.folds, .fold = (int)given.fold,
         .train_list = given.train_list, .val_list = given.val_list, .group = given.group,
         .masks = {given.soft_masks, (int)given.classes, given.ignore, given.class_file, NULL}};
 
     if (!given.dir || !given.out)
         return err_set(e, ERR_USAGE, "data split: --data DIR and --out FILE are needed");
+    if (given.folds == 1 || (given.folds ? given.fold > given.folds : given.fold > 1))
+        return err_set(e, ERR_USAGE, "data split: --folds %ld --fold %ld: there must be 2 folds or "
+                       "more, and --fold one of them", given.folds, given.fold);
     struct split *s = split_create(&config, e);
     if (!s)
         return -1;
@@ -121,6 +127,7 @@ const struct cli_command cmd_data_split = {
         "result depends only on the seed, the pictures and their names: equal pictures, and pages\n"
         "and tiles (NAME-y00000-x00128) of one file are on the same side, and classes of images\n"
         "are divided one by one. An existing FILE is kept if it is equal, and refused otherwise.\n"
+        "With --folds K each image validates in one of K files, which --fold 1 to K write.\n"
         "\n"
         "--group keeps more on one side, such as all images of a patient: an extended regular\n"
         "expression over the names (\"stem\" in FILE), whose part in parentheses names the group; or\n"

@@ -245,6 +245,19 @@ static void complete_model(struct settings *c)
         c->model.depth = model->depth;
 }
 
+/* Refuses the split of another fold, of which a score would count images of this training. */
+static int check_fold(const struct settings *c, struct err *e)
+{
+    struct split *s = split_read(c->data.split, e);
+    int folds = s ? s->folds : 0, fold = s ? s->fold : 0;
+
+    split_destroy(s);
+    return !s ? -1 : folds == c->data.folds && fold == c->data.fold ? 0
+        : err_set(e, ERR_CONFIG, "data.split: %s has fold %d of %d, but data.fold is %d and data.folds "
+                  "%d; make it with 'unet-train data split --folds %d --fold %d'", c->data.split, fold,
+                  folds, c->data.fold, c->data.folds, c->data.folds, c->data.fold);
+}
+
 /* If data.split is not set, rank 0 writes a split to the results folder, which then is the one of
  * all ranks. */
 static int make_split(struct settings *c, struct comm *comm, struct err *e)
@@ -253,11 +266,12 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
     struct split_config config = {.dir = c->data.dir, .folders = &folders,
                                   .seed = c->data.split_seed,
                                   .val_fraction = c->data.val_fraction,
+                                  .folds = c->data.folds, .fold = c->data.fold,
                                   .group = c->data.group, .masks = options_masks(c)};
     char path[PATH_MAX];
 
     if (*c->data.split)
-        return 0;
+        return c->data.folds ? check_fold(c, e) : 0;
     snprintf(path, sizeof path, "%s/split.json", given.out);
     if (run_config_set(c, "data.split", path, e))
         return -1;

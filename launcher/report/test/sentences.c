@@ -171,6 +171,30 @@ static double true_efficiency(const struct found *f, const struct series_point *
     return f->truth->efficiency(f->rs, p->gpus);
 }
 
+/* Of the first count: its runs of seeds 1, 4, ... are of one fold. */
+static bool is_mean_of_folds(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 6);
+    double sum[3] = {0}, mean = 0, least = INFINITY, most = -INFINITY;
+    int n[3] = {0}, known = 0;
+
+    for (size_t i = 0; p && i < p->nruns; i++) {
+        double q = result_quality(&p->rows[i]);
+        sum[(p->rows[i].seed + 2) % 3] += isfinite(q) ? q : 0;
+        n[(p->rows[i].seed + 2) % 3] += isfinite(q);
+    }
+    for (int k = 0; k < 3; k++)
+        if (n[k]) {
+            mean += sum[k] / n[k];
+            least = fmin(least, sum[k] / n[k]);
+            most = fmax(most, sum[k] / n[k]);
+            known++;
+        }
+    return known && known == (int)number_of(f, 5) &&
+           fabs(mean / known - number_of(f, 2)) < 0.0051 && fabs(least - number_of(f, 3)) < 0.0051 &&
+           fabs(most - number_of(f, 4)) < 0.0051;
+}
+
 static bool is_always(const struct found *f)
 {
     return true;
@@ -617,6 +641,8 @@ static struct sentence headlines[] = {
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", and (IoU|accuracy) holds\\.", is_used, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
     {"No run has a quality\\.", has_no_quality, {0}, 0},
+    {"(IoU|Accuracy) has the mean and range over folds (V) \\((V) to (V), (N) of 3 folds\\) with (N) GPUs?"
+     "(; V \\(V to V, N of 3 folds\\) with N GPUs?)*\\.", is_mean_of_folds, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds( on these N images)? \\(V against V; change V, 95 % "
      "interval V to V; N of N runs? collapsed, 95 % limit N %(; N of N with N GPUs?)?\\)\\.",
      is_quality_shown, {0}, 0},

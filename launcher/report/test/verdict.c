@@ -38,6 +38,7 @@ enum {
     STEPS,
     COLLAPSE,
     EQUAL,
+    FOLDS,
     DRAWS
 };
 
@@ -143,6 +144,8 @@ static void add_run(struct results *table, int engine, int gpus, long seed)
     r->quality.iou = quality_of(gpus, seed);
     r->loss = draw(EQUAL, 6) ? rng_uniform(5, study, (uint64_t)(gpus * 100 + seed)) : 0.5;
     set_batch(r);
+    if (draw(FOLDS, 8) == 0)
+        r->settings = strdup("data.folds=3");
     if (draw(IMAGES, 4) == 0)
         r->quality.val_images = gpus > 3 ? 20 : 40;
     if (draw(GRADIENT, 3) == 0) {

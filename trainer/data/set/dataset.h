@@ -43,6 +43,7 @@ struct split {
     int nclasses;       /* 0 if they have masks */
     int64_t seed;
     double val_fraction;
+    int folds, fold;    /* those of split_config; 0: none */
     char *group;        /* that of split_config, or NULL */
     enum mask_scale mask_scale;
     struct picture_levels levels; /* of its images */
@@ -54,6 +55,7 @@ struct split_config {
     const struct source_folders *folders; /* NULL: found by their names */
     int64_t seed;
     double val_fraction;   /* above 0 and below 1, or 1: all pairs are for validation */
+    int folds, fold;       /* instead: the pairs are in so many parts, of which 1..folds validates */
     /* Both or neither: files with one image file name per line, used in place of seed, fraction and
      * the folders' division. */
     const char *train_list, *val_list;
@@ -77,6 +79,12 @@ void split_destroy(struct split *s);
  * counts. */
 int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
                  const int *label, bool *val, struct err *e);
+
+/* The same for `folds` parts of nearly equal numbers of items, in all and of each class: each item
+ * is in one of them. val: those of part `fold`, from 1 on. ERR_DATA if there are fewer hashes than
+ * parts. */
+int split_divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
+                       const int *label, bool *val, struct err *e);
 
 /* Leaves out the validation images that the split of a run, in a file, has for training, by the
  * hashes of their files, and sets *n to their number. ERR_DATA if none remains. */

@@ -27,6 +27,7 @@
 
 /* The stream of rng.h that divides a split; other modules use other streams. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
+#define SPLIT_FOLDS_MAX 100
 
 static void item_free(struct split_item *item)
 {
@@ -172,6 +173,70 @@ int split_divide(int64_t seed, double val_fraction, size_t n, const char *const 
     return rc;
 }
 
+/* Gives each group, in this order and class by class, to the fold with the fewest items of the
+ * class, of all classes, and the lowest number. */
+static void pick_fold(const struct by_hash *sorted, const size_t *start, size_t ngroups,
+                      const size_t *order, const int *label, int folds, int fold, bool *val)
+{
+    size_t all[SPLIT_FOLDS_MAX] = {0}, own[SPLIT_FOLDS_MAX];
+    int last = 0;
+
+    for (size_t i = 0; label && i < start[ngroups]; i++)
+        last = label[i] > last ? label[i] : last;
+    for (int class = 0; class <= last; class++) {
+        memset(own, 0, sizeof own);
+        for (size_t k = 0; k < ngroups; k++) {
+            size_t g = order[k], size = start[g + 1] - start[g];
+            int to = 0;
+            if (label && label[sorted[start[g]].index] != class)
+                continue;
+            for (int f = 1; f < folds; f++)
+                if (own[f] < own[to] || (own[f] == own[to] && all[f] < all[to]))
+                    to = f;
+            own[to] += size;
+            all[to] += size;
+            for (size_t i = start[g]; i < start[g + 1]; i++)
+                val[sorted[i].index] = to == fold - 1;
+        }
+    }
+}
+
+int split_divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
+                       const int *label, bool *val, struct err *e)
+{
+    struct by_hash *sorted = sort_by_hash(hash, n, e);
+    size_t *start = mem_alloc(2 * (n + 1), sizeof *start, e), *order = start + n + 1;
+    int rc = sorted && start ? 0 : -1;
+    size_t ngroups = rc ? 0 : find_groups(sorted, n, start);
+
+    if (rc == 0 && ngroups < (size_t)folds)
+        rc = err_set(e, ERR_DATA, "%zu different image%s, or groups of images that stay on one side, "
+                     "do not fill %d folds; lower data.folds", ngroups, plural((long)ngroups), folds);
+    if (rc == 0) {
+        rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
+        pick_fold(sorted, start, ngroups, order, label, folds, fold, val);
+    }
+    free(start);
+    free(sorted);
+    return rc;
+}
+
+/* A score over masks without foreground says nothing. */
+static int check_fold(const struct split_config *config, const struct candidate *c, size_t n,
+                      struct err *e)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].side == SOURCE_VAL && c[i].mask.max > 0)
+            return 0;
+        count += c[i].side == SOURCE_VAL;
+    }
+    return err_set(e, ERR_DATA, "%s: fold %d of %d has no foreground in its %zu masks; lower "
+                   "data.folds, or choose another data.split_seed", config->dir, config->fold,
+                   config->folds, count);
+}
+
 static int divide_by_seed(const struct split_config *config, int nclasses, struct candidate *c,
                           size_t n, struct err *e)
 {
@@ -184,8 +249,11 @@ static int divide_by_seed(const struct split_config *config, int nclasses, struc
         hash[i] = c[i].key;
         label[i] = c[i].item.label;
     }
-    if (rc == 0 && split_divide(config->seed, config->val_fraction, n, hash,
-                                nclasses ? label : NULL, val, e))
+    const int *classes = nclasses ? label : NULL;
+    if (rc == 0 && (config->folds ? split_divide_folds(config->seed, config->folds, config->fold, n,
+                                                       hash, classes, val, e)
+                                  : split_divide(config->seed, config->val_fraction, n, hash,
+                                                 classes, val, e)))
         rc = err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
         c[i].side = val[i] ? SOURCE_VAL : SOURCE_TRAIN;
@@ -320,6 +388,10 @@ static int divide_candidates(const struct split_config *config, const struct sou
     bool divided = source_is_divided(source), by_seed = !all && !divided;
     bool grouped = config->group && *config->group;
     size_t n = source->count;
+    if (config->folds && !by_seed)
+        return err_set(e, ERR_CONFIG, "%s: data.folds: its images are divided already, by %s; leave "
+                       "data.folds out, or give one folder of images", config->dir,
+                       given ? "lists" : "folders, shards or lists of names");
     int rc = all ? 0 : candidates_join(config, source->format, by_seed ? JOIN_PIECES : JOIN_GROUPS,
                                        c, n, e);
 
@@ -329,6 +401,8 @@ static int divide_candidates(const struct split_config *config, const struct sou
         rc = given     ? refuse_leak(c, n, e)
              : divided ? divide_by_folder(grouped, c, n, e)
                        : divide_by_seed(config, source->nclasses, c, n, e);
+    if (rc == 0 && config->folds && !source->nclasses && s->mask_scale != MASK_CLASS)
+        rc = check_fold(config, c, n, e);
     if (rc == 0 && !all && !grouped)
         rc = warn_of_names(config, source, by_seed, c, e);
     if (rc == 0 && !all)
@@ -337,8 +411,10 @@ static int divide_candidates(const struct split_config *config, const struct sou
         return -1;
     if (grouped && !(s->group = mem_text(config->group, e)))
         return -1;
-    bool computed = divided && !all;
-    s->seed = computed ? 0 : config->seed;
+    bool computed = (divided && !all) || config->folds;
+    s->folds = config->folds;
+    s->fold = config->folds ? config->fold : 0;
+    s->seed = computed && !config->folds ? 0 : config->seed;
     s->val_fraction = computed ? (double)s->val.count / (double)(s->train.count + s->val.count)
                                : config->val_fraction;
     return 0;
@@ -518,6 +594,8 @@ char *split_encode(const struct split *s, struct err *e)
     snprintf(fraction, sizeof fraction, "%.10g", s->val_fraction);
     cjson_addf(o, "schema=%d data=%s seed=%" PRId64, SCHEMA, s->dir, s->seed);
     cjson_add(o, "val_fraction", cJSON_CreateRaw(fraction));
+    if (s->folds)
+        cjson_addf(o, "folds=%d fold=%d", s->folds, s->fold);
     if (s->group)
         cjson_addf(o, "group=%s", s->group);
     cjson_addf(o, "mask_max=%d image_bits=%d", (int)s->mask_scale, s->levels.bits);
@@ -651,7 +729,7 @@ static int check_disjoint(const struct split *s, struct err *e)
 static int decode_split(const cJSON *root, struct split *s, struct err *e)
 {
     const cJSON *fraction = cJSON_GetObjectItemCaseSensitive(root, "val_fraction");
-    int64_t schema, mask_max;
+    int64_t schema, mask_max, folds = 0, fold = 0;
 
     if (get_int(root, "schema", 1, 1e6, &schema, e))
         return -1;
@@ -665,6 +743,12 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
         return err_set(e, ERR_DATA, "\"val_fraction\" is missing or not a number");
     if (cJSON_HasObjectItem(root, "group") && !(s->group = get_string(root, "group", e)))
         return -1;
+    if (cJSON_HasObjectItem(root, "folds") &&
+        (get_int(root, "folds", 2, SPLIT_FOLDS_MAX, &folds, e) ||
+         get_int(root, "fold", 1, (double)folds, &fold, e)))
+        return -1;
+    s->folds = (int)folds;
+    s->fold = (int)fold;
     s->mask_scale = (enum mask_scale)mask_max;
     s->levels.bits = (int)fmin(cjson_number(root, "image_bits"), 32); /* 0: an earlier version's */
     s->val_fraction = fraction->valuedouble;

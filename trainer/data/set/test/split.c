@@ -110,6 +110,50 @@ static void test_divide_classes(void)
        "one group in each class: two groups validate");
 }
 
+/* Each image is in one of the folds, groups whole, sizes and classes balanced. */
+static void test_folds(void)
+{
+    enum { ALL = 33, FOLDS = 5 };
+    const char *hash[ALL];
+    char text[ALL][16];
+    int label[ALL], of[2], seen[ALL];
+    bool val[ALL], again[ALL], even = true, once = true, together = true;
+
+    for (int i = 0; i < ALL; i++) {
+        label[i] = i % 3 == 0;
+        snprintf(text[i], sizeof text[i], "h%d", i * 31 % 97);
+        hash[i] = text[i];
+    }
+    for (int64_t seed = 0; seed < 50; seed++) {
+        memset(seen, 0, sizeof seen);
+        for (int fold = 1; fold <= FOLDS; fold++) {
+            once = split_divide_folds(seed, FOLDS, fold, ALL, hash, label, val, &e) == 0 && once;
+            memset(of, 0, sizeof of);
+            for (int i = 0; i < ALL; i++) {
+                seen[i] += val[i];
+                of[label[i]] += val[i];
+            }
+            even = even && (count(val, ALL) == 6 || count(val, ALL) == 7) &&
+                   (of[0] == 4 || of[0] == 5) && (of[1] == 2 || of[1] == 3);
+        }
+        for (int i = 0; i < ALL; i++)
+            once = once && seen[i] == 1;
+    }
+    ok(once, "each image validates in one fold of 5, whatever the seed");
+    ok(even, "folds of 33 images have 6 or 7, and 2 or 3 of a class of 11");
+    split_divide_folds(1, FOLDS, 2, ALL, hash, label, val, &e);
+    split_divide_folds(2, FOLDS, 2, ALL, hash, label, again, &e);
+    ok(memcmp(val, again, sizeof val) != 0, "another seed, other folds");
+    for (int i = 0; i < ALL; i++)
+        hash[i] = text[i / 3];
+    split_divide_folds(1, FOLDS, 2, ALL, hash, NULL, val, &e);
+    for (int i = 0; i < ALL; i++)
+        together = together && val[i] == val[i / 3 * 3];
+    ok(together && count(val, ALL) > 0, "groups stay together");
+    ok(split_divide_folds(1, 12, 1, ALL, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "%s",
+       e.text);
+}
+
 static struct split *read_text(const char *text)
 {
     if (atomicfile_write("s.json", text, strlen(text), 0600, &e))
@@ -227,6 +271,7 @@ int main(void)
     test_divide();
     test_equal_pictures();
     test_divide_classes();
+    test_folds();
     test_file();
     test_classes();
     test_keep_files();
