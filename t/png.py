@@ -24,16 +24,16 @@ def write(path, rows, palette=None, bits=8, exif=0):
 
 
 def read(path):
-    """Rows of bytes of a grey or RGB picture of 8 bits."""
+    """Rows of bytes of a grey or RGB picture of 8 or 16 bits."""
     data, at, packed = open(path, "rb").read(), 8, b""
     while at < len(data):
         n, kind = struct.unpack_from(">I4s", data, at)
         if kind == b"IHDR":
             width, height, bits, colour = struct.unpack_from(">IIBB", data, at + 8)
-            assert bits == 8 and colour in (0, 2), path
+            assert bits in (8, 16) and colour in (0, 2), path
         packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
         at += n + 12
-    step = 3 if colour else 1
+    step = (3 if colour else 1) * bits // 8
     raw, rows, up = zlib.decompress(packed), [], bytearray(step * width)
     for y in range(height):
         begin = y * (step * width + 1)

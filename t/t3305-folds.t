@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Folds: each image validates once; a study repeats its runs over them, compares counts by fold and
-# seed, and reports mean and range; bad divisions get one line.
+# seed, and reports mean and range; bad divisions get one line. Predictions are means over
+# checkpoints and flips.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -90,4 +91,93 @@ like "$ERR" 'split(-[0-9])?.json: it was made with data.folds 3, and data.folds 
 exits 3 "so is none" unetctl generate -C study --set data.folds=0 --gpus 4
 exits 2 "folds are shared by variants" unetctl plan -C study --vary data.folds=2,3
 like "$ERR" 'data.folds is not a setting of a variant: all runs of a study share it' "one line"
+
+# --- means of predictions
+# ---------------------------------------------------------------------------------
+runs=(study/runs/unet-g01-s1 study/runs/unet-g01-s2 study/runs/unet-g01-s3)
+predict() { # OUT OPTIONS...
+    unet-train predict --threads 1 --probabilities --out "$@"
+}
+same_files() {
+    [ "$(cd "$1" && find . -type f | sort | xargs cksum)" = "$(cd "$2" && find . -type f | sort | xargs cksum)" ]
+}
+for i in 0 1 2; do
+    ok "one of a fold" predict "one$i" -c "${runs[i]}" data/images
+done
+ok "the same twice" predict twice -c "${runs[0]}" -c "${runs[0]}" data/images
+ok "has the same bytes" same_files twice one0
+ok "three folds" predict three -c "${runs[0]}" -c "${runs[1]}" -c "${runs[2]}" data/images
+like "$ERR" '13 images predicted, each the mean of 3, resized to 32x32' "says so"
+ok "with flips" predict flips -c "${runs[0]}" --flips data/images
+ok "in tiles" predict tiles -c "${runs[0]}" -c "${runs[1]}" --native --size 24x16 --flips data/images
+for i in 0 1; do
+    ok "one in tiles" predict "tile$i" -c "${runs[i]}" --native --size 24x16 --flips data/images
+done
+if command -v python3 >/dev/null; then
+    cat >means.py <<'EOP'
+# means.py MEAN ONE...: how many probabilities there are, and whether each is the mean of the others,
+# and the mask those above a half
+import os, sys
+import png
+n, near, masks = 0, True, True
+for name in sorted(f for f in os.listdir(sys.argv[1]) if f.endswith("_prob.png")):
+    mean, *ones = [[[256 * r[2 * x] + r[2 * x + 1] for x in range(len(r) // 2)]
+                    for r in png.read(f"{d}/{name}")] for d in sys.argv[1:]]
+    mask = png.read(f"{sys.argv[1]}/{name.replace('_prob', '')}")
+    for y, row in enumerate(mean):
+        for x, v in enumerate(row):
+            near = near and abs(v - sum(o[y][x] for o in ones) / len(ones)) <= 1
+            masks = masks and (abs(v - 32767.5) < 1 or (v > 32767) == (mask[y][x] == 255))
+            n += 1
+print(n, near, masks)
+EOP
+    cat >flip.py <<'EOP'
+# flip.py FROM TO H V: flips 8-bit grey pictures, or probabilities of 16 bits
+import os, sys
+import png
+source, target, h, v = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+for name in os.listdir(source):
+    rows = png.read(f"{source}/{name}")
+    wide = len(rows[0]) > len(rows)
+    rows = [[256 * r[2 * x] + r[2 * x + 1] for x in range(len(r) // 2)] if wide else list(r) for r in rows]
+    rows = [r[::-1] if h else r for r in rows]
+    png.write(f"{target}/{name}", rows[::-1] if v else rows, bits=16 if wide else 8)
+EOP
+    means() { PYTHONPATH=$srcdir/t python3 means.py "$@"; }
+    flip() { PYTHONPATH=$srcdir/t python3 flip.py "$@"; }
+    is "$(means three one0 one1 one2)" "13312 True True" "their probabilities are the mean"
+    is "$(means tiles tile0 tile1)" "13312 True True" "in tiles, too"
+    views=(one0)
+    for side in "1 0" "0 1" "1 1"; do
+        # shellcheck disable=SC2086
+        flip data/images "flipped$side" $side
+        predict "of$side" -c "${runs[0]}" "flipped$side" 2>/dev/null
+        # shellcheck disable=SC2086
+        flip "of$side" "back$side" $side
+        views+=("back$side")
+    done
+    is "$(means flips "${views[@]}")" "13312 True True" "flips are the mean of four, flipped back"
+else
+    skip 'python3 is not installed' "values of means"
+fi
+mkdir -p kinds/a kinds/b
+cp data/images/000[1-5].png kinds/a && cp data/images/000[6-9].png kinds/b
+for seed in 1 2; do
+    ok "a network for classes" unet-train train --data kinds --size 16x16 --set model.name=resnet20 \
+        --set model.base=4 --epochs 1 --batch-size 4 --set seed=$seed --threads 1 --out kinds$seed
+    ok "its classes" predict class$seed -c kinds$seed kinds
+done
+ok "the mean of both" predict classes -c kinds1 -c kinds2 kinds
+column() { cut -d, -f5 "$1/classes.csv" | tail -n +2; }
+paste -d' ' <(column class1) <(column class2) <(column classes) >columns.txt
+ok "is that of their probabilities" awk '{ d = ($1 + $2) / 2 - $3; if (d * d > 4e-12 || $1 == $2) bad = 1 }
+    END { exit bad || NR != 9 }' columns.txt
+exits 3 "networks for masks and for classes" unet-train predict -c "${runs[0]}" -c kinds1 --out refused data/images
+like "$ERR" 'study/runs/unet-g01-s1 and kinds1 differ in model.name, so that their probabilities have no mean' "one line"
+ok "one of another size" "${train[@]}" --size 48x32 --out wide
+exits 3 "checkpoints of two sizes" unet-train predict -c "${runs[0]}" -c wide --out refused data/images
+like "$ERR" 'study/runs/unet-g01-s1 and wide differ in size' "one line"
+exits 0 "unless one is given" predict sized -c "${runs[0]}" -c wide --size 32x32 data/images
+[ ! -e refused ] && [ ! -e bad.json ]
+report $? "what is refused makes no file"
 done_testing

@@ -35,20 +35,24 @@
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
 
 static struct {
-    const char *checkpoint, *crop, *out, *size, *format;
+    struct cli_list checkpoints;
+    const char *crop, *out, *size, *format;
     const char *backend, *dtype;
     long overlap, threads;
     double threshold;
     int crops[MOST_CROPS]; /* those of --crop */
     size_t ncrops;
-    bool native, probabilities, overlay, colors;
+    bool native, flips, probabilities, overlay, colors;
 } given = {.format = "png", .backend = "auto", .dtype = "auto", .overlap = -1, .threshold = 0.5};
 
 /* Of the masks that the network was trained with, or NULL if they had no class file. */
 static struct classes *classes;
 
 static const struct cli_option options[] = {
-    OPTIONS_CHECKPOINT(given.checkpoint),
+    {"checkpoint", 'c', CLI_LIST, "PATH", "folder of a run (its newest DONE attempt), an attempt or a "
+     "checkpoint; or a file; several: the mean of their probabilities", &given.checkpoints, 0, 0},
+    {"flips", 0, CLI_FLAG, NULL, "also predict the image flipped left to right, top to bottom and both, "
+     "and take the mean", &given.flips, 0, 0},
     {"out", 'o', CLI_STRING, "DIR", "folder for the masks, made if needed", &given.out, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "size of the network's images or tiles (that of training)",
      &given.size, 0, 0},
@@ -86,6 +90,9 @@ static const char details[] =
     "each image's own size (its second score, with --native or patches its only one); the score of\n"
     "another run and of reports is at the network's size, where thin structures can look better or\n"
     "worse. 10,000 x 10,000 pixels in tiles take less than 1 GiB without --probabilities.\n"
+    "\n"
+    "Several --checkpoint, such as those of the folds of a study (data.folds), and --flips give the\n"
+    "mean of all probabilities, as many times the time, and 4 bytes of memory per pixel and class.\n"
     "\n"
     "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
     "DIR/NAME_prob_CLASS.png of each class; as TIFF one file of 32-bit floats with a sample per\n"
@@ -252,7 +259,8 @@ static int write_outputs(const char *name, const struct predict_image *image, in
 
 /* All images of a command, and its progress. */
 struct predict_job {
-    struct trained *trained;
+    struct trained *trained; /* as many as checkpoints, alike but for model and weights */
+    size_t ntrained;
     struct image_list list;
     size_t at, failed;
     struct remarks remarks;
@@ -266,7 +274,55 @@ struct predict_job {
 struct page_work {
     struct predict_job *job;
     struct page_result *page;
+    float *sum;        /* [height][width][classes] of several predictions; NULL: there is one */
+    float share;       /* of one in their mean */
+    bool hflip, vflip; /* how its image was flipped */
 };
+
+/* Predicts an image, flipped or not, by one network. */
+typedef int (*view_f)(void *arg, struct trained *t, const struct predict_image *image, bool hflip,
+                      bool vflip, struct err *e);
+
+static void flip_image(const struct predict_image *src, size_t pixel, bool hflip, bool vflip,
+                       char *dst)
+{
+    for (int y = 0; y < src->height; y++)
+        for (int x = 0; x < src->width; x++, dst += pixel) {
+            int from_y = vflip ? src->height - 1 - y : y, from_x = hflip ? src->width - 1 - x : x;
+            size_t i = (size_t)from_y * (size_t)src->width + (size_t)from_x;
+            memcpy(dst, (const char *)src->values + i * pixel, pixel);
+        }
+}
+
+/* Returns how many predictions have a mean. */
+static size_t count_views(const struct predict_job *w)
+{
+    return w->ntrained * (given.flips ? 4 : 1);
+}
+
+static int each_view(struct predict_job *w, const struct predict_image *image, view_f predict,
+                     void *arg, struct err *e)
+{
+    size_t number = image->kind == RECORD_NUMBERS ? sizeof(float) : 1;
+    size_t pixel = (size_t)w->trained->config.channels * number;
+    struct predict_image view = *image;
+    char *room = NULL;
+    int rc = 0;
+
+    if (given.flips)
+        view.values = room = mem_alloc((size_t)image->height * (size_t)image->width, pixel, e);
+    if (given.flips && !room)
+        return -1;
+    for (int k = 0; rc == 0 && k < (given.flips ? 4 : 1); k++) {
+        bool hflip = k & 1, vflip = k & 2;
+        if (k)
+            flip_image(image, pixel, hflip, vflip, room);
+        for (size_t i = 0; rc == 0 && i < w->ntrained; i++)
+            rc = predict(arg, &w->trained[i], k ? &view : image, hflip, vflip, e);
+    }
+    free(room);
+    return rc;
+}
 
 static void report_progress(void *arg, size_t done, size_t total)
 {
@@ -283,20 +339,53 @@ static void report_progress(void *arg, size_t done, size_t total)
 
 static int take_rows(void *arg, int y, int n, const float *p, struct err *e)
 {
-    fill_rows(((struct page_work *)arg)->page, y, n, p);
+    const struct page_work *work = arg;
+    const struct page_result *r = work->page;
+    size_t nc = (size_t)r->classes;
+
+    if (!work->sum) {
+        fill_rows(work->page, y, n, p);
+        return 0;
+    }
+    for (int i = y; i < y + n; i++)
+        for (int x = 0; x < r->width; x++) {
+            int to_y = work->vflip ? r->height - 1 - i : i;
+            int to_x = work->hflip ? r->width - 1 - x : x;
+            float *dst = work->sum +
+                         ((size_t)to_y * (size_t)r->width + (size_t)to_x) * nc;
+            for (size_t k = 0; k < nc; k++)
+                dst[k] += work->share * *p++;
+        }
     return 0;
+}
+
+static int predict_view(void *arg, struct trained *t, const struct predict_image *image,
+                        bool hflip, bool vflip, struct err *e)
+{
+    struct page_work *work = arg;
+    const struct predict_calls calls = {take_rows, report_progress, work, &shutdown_signal};
+
+    work->hflip = hflip;
+    work->vflip = vflip;
+    return given.native
+               ? predict_tiled(t->network, &t->config, image, (int)given.overlap, &calls, e)
+               : predict_resized(t->network, &t->config, image, &calls, e);
 }
 
 static int predict_pixels(struct predict_job *w, const struct predict_image *image,
                           struct page_result *r, struct err *e)
 {
-    struct page_work work = {w, r};
-    const struct predict_calls calls = {take_rows, report_progress, &work, &shutdown_signal};
-    struct trained *t = w->trained;
+    struct page_work work = {.job = w, .page = r, .share = 1 / (float)count_views(w)};
+    size_t pixels = (size_t)r->height * (size_t)r->width;
 
-    return given.native
-               ? predict_tiled(t->network, &t->config, image, (int)given.overlap, &calls, e)
-               : predict_resized(t->network, &t->config, image, &calls, e);
+    if (count_views(w) > 1 &&
+        !(work.sum = mem_zero(pixels, (size_t)r->classes * sizeof *work.sum, e)))
+        return -1;
+    int rc = each_view(w, image, predict_view, &work, e);
+    if (rc == 0 && work.sum)
+        fill_rows(r, 0, r->height, work.sum);
+    free(work.sum);
+    return rc;
 }
 
 static int make_folders(const char *name, struct err *e)
@@ -335,20 +424,39 @@ static int predict_masks(struct predict_job *w, const struct predict_image *imag
     return rc;
 }
 
+/* The mean probabilities of an image as a whole. */
+struct class_mean {
+    float p[256], share;
+};
+
+static int classify_view(void *arg, struct trained *t, const struct predict_image *image,
+                         bool hflip, bool vflip, struct err *e)
+{
+    struct class_mean *mean = arg;
+    const float *logits;
+    float p[256];
+
+    if (predict_infer_resized(t->network, &t->config, image, &logits, e))
+        return -1;
+    predict_probabilities(logits, t->config.classes, p);
+    for (int k = 0; k < t->config.classes; k++)
+        mean->p[k] += mean->share * p[k];
+    return 0;
+}
+
 /* Classifies the image, resized to the network's size, and writes a row of classes.csv. */
 static int predict_class(struct predict_job *w, const struct predict_image *image,
                          const char *label, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
-    float p[256];
-    const float *logits;
+    struct class_mean mean = {.share = 1 / (float)count_views(w)};
+    const float *p = mean.p;
     struct buf row = {0};
     char number[16];
     int rc = 0;
 
-    if (predict_infer_resized(w->trained->network, c, image, &logits, e))
+    if (each_view(w, image, classify_view, &mean, e))
         return -1;
-    predict_probabilities(logits, c->classes, p);
     int best = predict_largest(p, c->classes);
     csv_add_cell(&row, label);
     buf_addf(&row, ",%d,", best);
@@ -474,10 +582,14 @@ static int predict_all(struct predict_job *w, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
     int rc = predict_images(w, e);
+    char mean[48] = "";
+
+    if (count_views(w) > 1)
+        snprintf(mean, sizeof mean, "each the mean of %zu, ", count_views(w));
 
     if (w->at == w->list.count && w->failed < w->at)
-        log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed,
-                 plural((long)(w->at - w->failed)), given.native ? "in tiles of" : "resized to",
+        log_info("%zu image%s predicted, %s%s %dx%d: %s", w->at - w->failed,
+                 plural((long)(w->at - w->failed)), mean, given.native ? "in tiles of" : "resized to",
                  c->height, c->width, given.out);
     return rc;
 }
@@ -557,11 +669,49 @@ static int open_classes(const struct trained *t, struct err *e)
                   "(data.class_file with lines RED GREEN BLUE NAME); leave it out");
 }
 
+static bool have_equal_names(const struct checkpoint_classes *a, const struct checkpoint_classes *b)
+{
+    bool equal = a->count == b->count && !a->names == !b->names;
+
+    for (int i = 0; equal && a->names && i < a->count; i++)
+        equal = strcmp(a->names[i], b->names[i]) == 0;
+    return equal && strcmp(a->file ? a->file : "", b->file ? b->file : "") == 0;
+}
+
+/* Opens all checkpoints, and refuses one that sees images or names classes in another way than the
+ * first. */
+static int open_networks(struct predict_job *w, struct err *e)
+{
+    const struct trained *a = w->trained;
+
+    for (size_t i = 0; i < w->ntrained; i++) {
+        struct trained *b = &w->trained[i];
+        if (trained_open(b, given.checkpoints.values[i], e))
+            return -1;
+        const struct network_config *x = &a->config, *y = &b->config;
+        bool levels = memcmp(a->levels.values, b->levels.values, sizeof a->levels.values) != 0;
+        const char *what =
+            model_find(x->model)->classifies != model_find(y->model)->classifies ? "model.name"
+            : x->channels != y->channels                      ? "data.channels"
+            : a->classes.native != b->classes.native          ? "data.patch"
+            : x->height != y->height || x->width != y->width  ? "size"
+            : a->scale != b->scale                            ? "data.scale"
+            : a->scale == SCALE_AUTO && levels                ? "the levels of data.scale auto"
+            : x->classes != y->classes || !have_equal_names(&a->classes, &b->classes) ? "classes"
+                                                              : NULL;
+        if (what)
+            return err_set(e, ERR_CONFIG, "predict: --checkpoint %s and %s differ in %s, so that "
+                           "their probabilities have no mean; give those of one data set and size",
+                           given.checkpoints.values[0], given.checkpoints.values[i], what);
+    }
+    return 0;
+}
+
 static int predict(struct predict_job *w, struct err *e)
 {
     struct trained *t = w->trained;
 
-    if (trained_open(t, given.checkpoint, e) || open_classes(t, e))
+    if (open_networks(w, e) || open_classes(t, e))
         return -1;
     given.native |= t->classes.native;
     if (predict_check_overlap(&t->config, given.native, &given.overlap, e))
@@ -595,7 +745,7 @@ static int parse_crops(struct err *e)
 
 static int check_options(struct network_config *c, struct err *e)
 {
-    if (!given.checkpoint || !given.out)
+    if (!given.checkpoints.count || !given.out)
         return err_set(e, ERR_USAGE, "predict: --checkpoint PATH and --out DIR are needed");
     if (parse_crops(e))
         return -1;
@@ -613,17 +763,20 @@ static int check_options(struct network_config *c, struct err *e)
 
 static int run_predict(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct trained t = {.config = {.backend = given.backend, .threads = (int)given.threads}};
-    struct predict_job w = {.trained = &t};
+    struct network_config config = {.backend = given.backend, .threads = (int)given.threads};
+    struct predict_job w = {.ntrained = given.checkpoints.count};
 
     shutdown_catch(false);
-    int rc = check_options(&t.config, e) || image_list_create(&w.list, operands, noperands, e) ||
-                     predict(&w, e)
-                 ? -1
-                 : 0;
+    if (check_options(&config, e) || !(w.trained = mem_zero(w.ntrained, sizeof *w.trained, e)))
+        return -1;
+    for (size_t i = 0; i < w.ntrained; i++)
+        w.trained[i].config = config;
+    int rc = image_list_create(&w.list, operands, noperands, e) || predict(&w, e) ? -1 : 0;
     image_list_free(&w.list);
     classes_destroy(classes);
-    trained_close(&t);
+    for (size_t i = 0; i < w.ntrained; i++)
+        trained_close(&w.trained[i]);
+    free(w.trained);
     return rc;
 }
 
