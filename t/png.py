@@ -40,8 +40,8 @@ def read(path):
         kind, row = raw[begin], bytearray(raw[begin + 1:begin + 1 + step * width])
         for x in range(step * width):
             a, b, c = (row[x - step], up[x], up[x - step]) if x >= step else (0, up[x], 0)
-            paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
-            row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
+            nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            row[x] = (row[x] + (0, a, b, (a + b) // 2, nearest)[kind]) & 255
         rows.append(row)
         up = row
     return rows

@@ -70,7 +70,8 @@ if command -v python3 >/dev/null; then
 import sys
 from png import *
 rows, one = read(sys.argv[1]), read(sys.argv[2])
-cells = [[tuple(r[192 * x:192 * x + 192]) for r in rows[32 * y:32 * y + 32]] for y in range(3) for x in range(3)]
+cells = [[tuple(r[192 * x:192 * x + 192]) for r in rows[32 * y:32 * y + 32]]
+         for y in range(3) for x in range(3)]
 print(len({tuple(c) for c in cells}), cells[0] == [tuple(r) for r in one])' "$1" "$2"
     }
     is "$(cells look/0001.png still/0001.png)" "9 True" "eight examples that differ"

@@ -204,6 +204,9 @@ ok "they give the same weights" \
 exits 0 "prediction" env EMULATE_CALLS=predict.calls "$emulated" predict --backend cuda \
     --checkpoint one --out predicted data/images
 is "$(calls predict.calls unpack)" 20 "without targets"
+exits 0 "by two networks" "$emulated" predict --backend cuda --checkpoint one --checkpoint one \
+    --out twice data/images
+ok "whose mean is that of one" diff -r predicted twice
 
 # Launches of a step of one rank: those of two steps more, halved.
 launches() { awk '!/^(cuda|launch |kernel |late_|copied_|dnn_[^r])/ { n += $2 } END { print n }' "$1"; }

@@ -30,8 +30,8 @@ like "$ERR" '--folds 3 --fold 4: there must be 2 folds or more, and --fold one o
 exits 2 "one fold" unet-train data split --data data --folds 1 --out bad.json
 exits 7 "more folds than images" unet-train data split --data data --folds 20 --out bad.json
 like "$ERR" '13 different images, .*, do not fill 20 folds; lower data.folds' "one line"
-ls data/images | head -n 9 >train.txt
-ls data/images | tail -n 4 >val.txt
+(cd data/images && printf '%s\n' 000[1-9].png) >train.txt
+(cd data/images && printf '%s\n' 001[0-3].png) >val.txt
 exits 3 "folds of lists" unet-train data split --data data --train-list train.txt --val-list val.txt \
     --folds 3 --out bad.json
 like "$ERR" 'data.folds: its images are divided already, by lists; leave data.folds out' "one line"
@@ -43,7 +43,7 @@ dataset("poor", [squares((0, 255), i, 32) if i == 0 else [[0] * 32] * 32 for i i
     for fold in 1 2 3; do
         unet-train data split --data poor --folds 3 --fold $fold --out "p$fold.json" 2>>poor.txt
     done
-    is "$(ls p?.json | wc -l) $(grep -c 'fold [123] of 3 has no foreground in its 2 masks; lower data.folds' poor.txt)" \
+    is "$(find . -name 'p?.json' | wc -l) $(grep -c 'fold [123] of 3 has no foreground in its 2 masks; lower data.folds' poor.txt)" \
         "1 2" "a fold without foreground is refused in one line"
 else
     skip 'python3 is not installed' "a fold without foreground"
@@ -115,8 +115,8 @@ for i in 0 1; do
 done
 if command -v python3 >/dev/null; then
     cat >means.py <<'EOP'
-# means.py MEAN ONE...: how many probabilities there are, and whether each is the mean of the others,
-# and the mask those above a half
+# means.py MEAN ONE...: how many probabilities there are, whether each is the mean of the others,
+# and the mask has those above a half
 import os, sys
 import png
 n, near, masks = 0, True, True
@@ -139,8 +139,9 @@ source, target, h, v = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 for name in os.listdir(source):
     rows = png.read(f"{source}/{name}")
     wide = len(rows[0]) > len(rows)
-    rows = [[256 * r[2 * x] + r[2 * x + 1] for x in range(len(r) // 2)] if wide else list(r) for r in rows]
-    rows = [r[::-1] if h else r for r in rows]
+    if wide:
+        rows = [[256 * r[2 * x] + r[2 * x + 1] for x in range(len(r) // 2)] for r in rows]
+    rows = [list(r)[::-1] if h else list(r) for r in rows]
     png.write(f"{target}/{name}", rows[::-1] if v else rows, bits=16 if wide else 8)
 EOP
     means() { PYTHONPATH=$srcdir/t python3 means.py "$@"; }
@@ -170,6 +171,7 @@ done
 ok "the mean of both" predict classes -c kinds1 -c kinds2 kinds
 column() { cut -d, -f5 "$1/classes.csv" | tail -n +2; }
 paste -d' ' <(column class1) <(column class2) <(column classes) >columns.txt
+# shellcheck disable=SC2016
 ok "is that of their probabilities" awk '{ d = ($1 + $2) / 2 - $3; if (d * d > 4e-12 || $1 == $2) bad = 1 }
     END { exit bad || NR != 9 }' columns.txt
 exits 3 "networks for masks and for classes" unet-train predict -c "${runs[0]}" -c kinds1 --out refused data/images

@@ -273,8 +273,8 @@ static double resolution_of_intervals(const struct series *s)
     return resolution;
 }
 
-/* Returns the number of validation images, which folds do not share, if all n values, which are multiples of resolution, are
- * rounded multiples of 1 / images, or 0. */
+/* Returns the number of validation images, which folds do not share, if all n values, which are
+ * multiples of resolution, are rounded multiples of 1 / images, or 0. */
 static long count_images(const struct series *s, const double *values, size_t n, double resolution)
 {
     double images = (double)s->points[0].val_images;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train data preview: draws images and masks resized, or cut into patches, as for training, and
- * examples that the same functions augment. */
+/* unet-train data preview: draws images and masks resized, or cut into patches, as for training,
+ * and examples that the same functions augment. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -82,8 +82,8 @@ static int preview_one(const struct sampler *s, struct augment *a,
     char path[PATH_MAX];
     uint32_t side = (uint32_t)c->side;
 
-    const struct record *r = sampler_take(s, (uint64_t)given.seed, (size_t)given.epoch, i, i, c->room,
-                                          e);
+    const struct record *r = sampler_take(s, (uint64_t)given.seed, (size_t)given.epoch, i, i,
+                                          c->room, e);
 
     if (!r)
         return -1;
@@ -96,8 +96,8 @@ static int preview_one(const struct sampler *s, struct augment *a,
         draw_pair(c, c->changed, 1 + k);
     }
     snprintf(path, sizeof path, "%.2000s/%04zu.png", given.out, i);
-    return png_file_write(path, 2 * side * (uint32_t)c->width, side * (uint32_t)c->height, 3, c->rgb,
-                          e);
+    return png_file_write(path, 2 * side * (uint32_t)c->width, side * (uint32_t)c->height, 3,
+                          c->rgb, e);
 }
 
 static int preview(struct dataset *ds, const struct settings *all, struct err *e)

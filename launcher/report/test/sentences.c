@@ -191,7 +191,8 @@ static bool is_mean_of_folds(const struct found *f)
             known++;
         }
     return known && known == (int)number_of(f, 5) &&
-           fabs(mean / known - number_of(f, 2)) < 0.0051 && fabs(least - number_of(f, 3)) < 0.0051 &&
+           fabs(mean / known - number_of(f, 2)) < 0.0051 &&
+           fabs(least - number_of(f, 3)) < 0.0051 &&
            fabs(most - number_of(f, 4)) < 0.0051;
 }
 

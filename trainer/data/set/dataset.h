@@ -55,7 +55,7 @@ struct split_config {
     const struct source_folders *folders; /* NULL: found by their names */
     int64_t seed;
     double val_fraction;   /* above 0 and below 1, or 1: all pairs are for validation */
-    int folds, fold;       /* instead: the pairs are in so many parts, of which 1..folds validates */
+    int folds, fold;       /* instead: pairs are in so many parts, of which 1..folds validates */
     /* Both or neither: files with one image file name per line, used in place of seed, fraction and
      * the folders' division. */
     const char *train_list, *val_list;
