@@ -27,6 +27,8 @@ else
 fi
 exits 2 "a fold that there is not" unet-train data split --data data --folds 3 --fold 4 --out bad.json
 like "$ERR" '--folds 3 --fold 4: there must be 2 folds or more, and --fold one of them' "one line"
+exits 2 "a share beside folds" unet-train data split --data data --folds 3 --val-fraction 0.3 --out bad.json
+like "$ERR" '--folds 3 and --val-fraction 0.3: a fold is 1/3 of the images; give one of them' "one line"
 exits 2 "one fold" unet-train data split --data data --folds 1 --out bad.json
 exits 7 "more folds than images" unet-train data split --data data --folds 20 --out bad.json
 like "$ERR" '13 different images, .*, do not fill 20 folds; lower data.folds' "one line"

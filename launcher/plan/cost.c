@@ -276,23 +276,23 @@ static int check_split(const struct plan *p, struct err *e)
 
 int data_split_make(const struct plan *p, struct err *e)
 {
-    char file[PATH_MAX], fraction[32], seed[32], classes[32], folds[32], fold[32];
+    char file[PATH_MAX], part[32], seed[32], classes[32], fold[32];
+    int folds = p->study.data.folds;
     const char *argv[] = {"data", "split", "--data", p->study.data.dir, "--out", file,
                           "--image-folder", p->study.data.images, "--mask-folder",
                           p->study.data.masks,
-                          "--group", p->study.data.group, "--val-fraction", fraction, "--seed",
-                          seed, "--folds", folds, "--fold", fold, "--classes",
-                          classes, "--ignore", p->study.data.ignore, "--class-file",
+                          "--group", p->study.data.group, folds ? "--folds" : "--val-fraction",
+                          part, "--fold", fold, "--seed", seed, "--classes", classes,
+                          "--ignore", p->study.data.ignore, "--class-file",
                           p->study.data.class_file,
                           p->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
 
     if (!study_has_images(&p->study))
         return 0;
-    snprintf(fraction, sizeof fraction, "%.17g", p->study.data.val_fraction);
+    snprintf(part, sizeof part, "%.17g", folds ? folds : p->study.data.val_fraction);
     snprintf(classes, sizeof classes, "%d", p->study.data.classes);
     snprintf(seed, sizeof seed, "%d", p->study.data.split_seed);
-    snprintf(folds, sizeof folds, "%d", p->study.data.folds);
-    for (int i = 1; i == 1 || i <= p->study.data.folds; i++) {
+    for (int i = 1; i == 1 || i <= folds; i++) {
         snprintf(fold, sizeof fold, "%d", i);
         plan_split_file(&p->study, i, file);
         if (access(file, F_OK) == 0)

@@ -502,7 +502,8 @@ static void add_folds(struct buf *b, const struct series *s)
     for (size_t i = 0; i < s->npoints && series_folds(s); i++)
         add_point_folds(b, s, &s->points[i], b->length == begin ? title : "; ");
     if (b->length > begin)
-        buf_add(b, ".\n");
+        buf_add(b, ". Folds share most of their training images: intervals over them are narrower "
+                "than over new images.\n");
 }
 
 static void add_lower(struct buf *b, const struct analysis_series *as)

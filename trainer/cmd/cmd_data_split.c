@@ -19,7 +19,7 @@ static struct {
     long classes;
     const char *ignore, *class_file;
     struct source_folders folders;
-} given = {.val_fraction = 0.2, .seed = 1244, .fold = 1, .classes = 1};
+} given = {.seed = 1244, .fold = 1, .classes = 1};
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &given.dir, 0,
@@ -92,7 +92,7 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
 {
     struct split_config config = {
         .dir = given.dir, .folders = &given.folders, .seed = given.seed,
-        .val_fraction = given.val_fraction, .folds = (int)given.folds, .fold = (int)given.fold,
+        .val_fraction = given.val_fraction > 0 ? given.val_fraction : 0.2, .folds = (int)given.folds, .fold = (int)given.fold,
         .train_list = given.train_list, .val_list = given.val_list, .group = given.group,
         .masks = {given.soft_masks, (int)given.classes, given.ignore, given.class_file, NULL}};
 
@@ -101,6 +101,9 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
     if (given.folds == 1 || (given.folds ? given.fold > given.folds : given.fold > 1))
         return err_set(e, ERR_USAGE, "data split: --folds %ld --fold %ld: there must be 2 folds or "
                        "more, and --fold one of them", given.folds, given.fold);
+    if (given.folds && given.val_fraction > 0)
+        return err_set(e, ERR_USAGE, "data split: --folds %ld and --val-fraction %g: a fold is 1/%ld "
+                       "of the images; give one of them", given.folds, given.val_fraction, given.folds);
     struct split *s = split_create(&config, e);
     if (!s)
         return -1;

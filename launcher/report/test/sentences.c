@@ -643,7 +643,8 @@ static struct sentence headlines[] = {
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
     {"No run has a quality\\.", has_no_quality, {0}, 0},
     {"(IoU|Accuracy) has the mean and range over folds (V) \\((V) to (V), (N) of 3 folds\\) with (N) GPUs?"
-     "(; V \\(V to V, N of 3 folds\\) with N GPUs?)*\\.", is_mean_of_folds, {0}, 0},
+     "(; V \\(V to V, N of 3 folds\\) with N GPUs?)*\\. Folds share most of their training images: "
+     "intervals over them are narrower than over new images\\.", is_mean_of_folds, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds( on these N images)? \\(V against V; change V, 95 % "
      "interval V to V; N of N runs? collapsed, 95 % limit N %(; N of N with N GPUs?)?\\)\\.",
      is_quality_shown, {0}, 0},
