@@ -463,6 +463,32 @@ printf 'started at 10:00:00\n' >logs/tod.log
 like <(proposed logs/tod.log) 'no line has a time' "a time of day that is there once is no duration"
 printf 'Time = %d\nExecutionTime = %d.5 s  ClockTime = %d s\n' 1 3 3 2 6 6 3 9 9 >logs/foam.log
 is "$(proposed logs/foam.log | sed -n 2p)" 'interval 1: 3.5 s' "OpenFOAM's clock, not its simulated time"
+for i in 1 2 3; do
+    printf '     iteration # %2d     ecut= 25.00 Ry     beta= 0.70\n     total cpu time spent up to now is   %d.5 secs\n' \
+        $i $((3 * i))
+    printf '     total energy              =     -15.79%d Ry\n     estimated scf accuracy    <       0.0%d Ry\n' $i $((4 - i))
+done >logs/pw.log
+is "$(proposed logs/pw.log)" 'logs/pw.log: 3 intervals, such as
+interval 1: 3.5 s
+interval 2: 3 s
+interval 3: 3 s
+no quality was seen; set quality.name to what the log has
+pattern is\s+(?<elapsed>[-+0-9.eE]+)\s+secs' "the accuracy of Quantum ESPRESSO's iterations is no quality"
+while read -r text; do # what else is said of a solver, and of a network
+    for i in 1 2 3; do echo "step $i took 0.5$(((i * 2) % 5)) s, $text"; done >logs/solve.log
+    is "$(proposed logs/solve.log | grep -c '^quality: ')" "$(grep -c network <<<"$text")" "a quality, or a residual: $text"
+done <<'EOT'
+Final residual = 1e-06, No Iterations 2
+Convergence accuracy 1e-06
+estimated relative force accuracy = 3.3e-05
+residual rmse 0.01
+solver score 0.1
+network Force RMSE 0.1
+network accuracy 0.9
+network val acc 0.9
+EOT
+printf 'step,time,scf_accuracy\n1,0.5,0.1\n2,0.6,0.01\n3,0.5,0.001\n' >logs/scf.csv
+unlike <(proposed logs/scf.csv) '^quality: ' "a column of residuals is no quality"
 printf 'train epoch %d loss 0.5 time 12.5\nval epoch 1 loss 0.6 time 1.%d\n' 1 1 2 2 3 1 >logs/both.log
 is "$(proposed logs/both.log | sed -n 2p)" 'epoch 1: 12.5 s, loss 0.5' "trainings, not validations"
 printf 'iter %d: 10%d.5 images/s per GPU\n' 1 1 2 3 3 2 >logs/each.log

@@ -54,10 +54,17 @@ static bool has_word(const char *text, const char *words)
 #define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer " \
     "cer mae mse rmse top1 fid jaccard"
 
+/* Words before what solvers print of their own iterations, such as Quantum ESPRESSO's "estimated scf
+ * accuracy", "Final residual" and LAMMPS's "relative force accuracy": how exact a calculation is. */
+#define RESIDUALS "scf residual residuals tolerance convergence threshold solver diis"
+#define INEXACT "force energy density estimated relative absolute required desired target"
+
 /* Returns whether a column of this name is a quality, and whether one of validation. */
 static bool is_quality(const char *name, bool *validated)
 {
     *validated = has_word(name, "val valid validation eval test");
+    if (has_word(name, RESIDUALS) || (has_word(name, "accuracy acc") && has_word(name, INEXACT)))
+        return false;
     return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
 }
 
@@ -154,7 +161,7 @@ static size_t find_label(const char *line, size_t from, size_t at)
             before--;
         copy_plain(line, before, p, false, word);
         if (!has_word(word, "val valid validation eval test train epoch step iter iteration batch "
-                            "total elapsed time global"))
+                            "total elapsed time global " RESIDUALS " " INEXACT))
             break;
     }
     return start;
