@@ -33,6 +33,8 @@
  * larger batch costs (more epochs) from what the hardware gains (fewer seconds). A count, N, is a
  * number of GPUs that runs were measured on; base is the smallest. */
 
+#define CONVERGENCE_SCATTER 3
+
 enum convergence_metric { CONVERGENCE_NONE, CONVERGENCE_SCORE, CONVERGENCE_LOSS };
 
 struct convergence_point {
@@ -40,18 +42,24 @@ struct convergence_point {
     /* nruns: runs with a curve, or 0 if a curve that reaches the target has no times; nreached:
      * runs with a curve that reach the target */
     size_t nruns, nreached;
-    double epochs;           /* median over runs; NaN unless more than half reach the target */
+    /* Epochs until one and one of the next two reach the target: one by luck does not count. Median
+     * over runs; NaN unless more than half do. */
+    double epochs;
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
     double seconds;          /* median time to target */
     double energy_kwh;       /* median energy to target, measured; NaN: of some run unknown */
-    double least_s, most_s;  /* of the runs; most_s is INFINITY if one never reaches it */
+    /* The seconds and epochs that a run may need, by the scatter of its epochs: until one reaches the
+     * target, and until three in a row do; where a count has one run until the epoch before that
+     * one, and the one behind the first of five in a row. Of all runs the least and the most, which
+     * is INFINITY if one never reaches it. */
+    double least_s, most_s, least, most;
     double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
     double speedup;          /* seconds(base) / seconds(N) */
-    /* The smallest and the largest ratio of a run of base to one of N. NaN unless both have two
-     * runs or more, which all reach the target. It is not an interval of known level: the target is
-     * chosen from these runs, and times until it are whole epochs. */
-    double speedup_least, speedup_most;
+    /* The smallest and the largest ratio by `least` and `most` of both sides, that of the epochs with
+     * half an epoch more. NaN unless all their runs reach the target. It is not an interval of known level: the target is chosen from these
+     * runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
+    double epochs_ratio_least, epochs_ratio_most, speedup_least, speedup_most;
 };
 
 struct convergence {
@@ -59,7 +67,9 @@ struct convergence {
     enum convergence_metric metric;
     double target;
     bool scored;  /* every whole run has a validation score of some epoch */
-    /* The user chose the target; otherwise it is the best value of the worst count's median run. */
+    /* The user chose the target. Otherwise noise shall not decide it: of each count the median of
+     * the last quarters of the epochs of its runs, worse by CONVERGENCE_SCATTER times their standard
+     * deviation, and of these the worst. */
     bool chosen;
     struct convergence_point *points; /* one per point of the series; none without a metric */
     size_t npoints;

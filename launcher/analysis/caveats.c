@@ -293,7 +293,8 @@ bool disturbance_is_slow(const struct disturbance *d)
 /* so is one that adds up to more than its job took, beyond this part and these seconds */
 #define OVERLONG 1.1
 #define OVERLONG_S 3
-/* and one with an interval longer than so many steady ones and this part of the run */
+/* and one with an interval longer than so many steady ones and this part of the run; where more than
+ * this part of its intervals are, they are not exceptions (make simulate, area gap) */
 #define GAP 20
 #define GAP_SHARE 0.1
 
@@ -506,15 +507,19 @@ static void add_uncovered(struct decision *d, const struct series *s)
             sum_of_log(worst), worst->job_s, series_interval(s));
 }
 
-/* Returns the longest interval of a run, the first left out, if it alone is a large part of the run
- * and much longer than the steady one, otherwise 0. */
+/* Returns the longest interval of a run, the first left out, if it is a large part of the run and
+ * much longer than the steady one, and few are that long, otherwise 0. */
 static double find_gap(const struct result *r)
 {
     double longest = 0;
+    size_t n = 0;
 
-    for (size_t i = 1; r->curve && i < r->curve->n; i++)
+    for (size_t i = 1; r->curve && i < r->curve->n; i++) {
         longest = fmax(longest, r->curve->seconds[i]); /* which may be NaN */
-    return longest > GAP * r->median_epoch_s && longest > GAP_SHARE * sum_of_log(r) ? longest : 0;
+        n += r->curve->seconds[i] > GAP * r->median_epoch_s;
+    }
+    return n && (double)n <= fmax(1, GAP_SHARE * (double)r->curve->n) &&
+           longest > GAP_SHARE * sum_of_log(r) ? longest : 0;
 }
 
 static void add_gaps(struct decision *d, const struct series *s)

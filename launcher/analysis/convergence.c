@@ -11,6 +11,8 @@
 #include "src/mem.h"
 #include "src/stat.h"
 
+#define MAD_SCALE 1.4826 /* makes the median absolute deviation of normal values their sd */
+
 static const double *values_of(const struct result *r, enum convergence_metric metric)
 {
     if (!r->curve || r->limited == 1)
@@ -24,32 +26,37 @@ static bool is_rising(const struct series *s, enum convergence_metric metric)
     return metric == CONVERGENCE_SCORE && !s->lower;
 }
 
-static double best_of(const struct series *s, const struct result *r,
-                      enum convergence_metric metric)
+/* Fills dst with the known values of the last quarter of the epochs that have one. Returns how many
+ * that are. */
+static size_t last_quarter(const struct result *r, enum convergence_metric metric, double *dst)
 {
     const double *v = values_of(r, metric);
-    double best = NAN;
+    size_t n = 0, known = 0;
 
     for (size_t i = 0; v && i < r->curve->n; i++)
-        best = is_rising(s, metric) ? fmax(best, v[i]) : fmin(best, v[i]);
-    return best;
+        known += !isnan(v[i]);
+    for (size_t i = known ? r->curve->n : 0; n < (known + 3) / 4; i--)
+        if (!isnan(v[i - 1]))
+            dst[n++] = v[i - 1];
+    return n;
 }
 
-static bool has_score(const struct series *s)
+static bool has_score(const struct series *s, double *room)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s->nrows; i++) {
         if (s->rows[i].limited == 1)
             continue;
-        if (isnan(best_of(s, &s->rows[i], CONVERGENCE_SCORE)))
+        if (!last_quarter(&s->rows[i], CONVERGENCE_SCORE, room))
             return false;
         n++;
     }
     return n > 0;
 }
 
-/* Chooses the target: the value that the median run of the worst count reaches. */
+/* Chooses the target (struct convergence). Scatter is by the median absolute deviation, so that a
+ * run that collapsed does not decide it. */
 static double choose_target(const struct series *s, enum convergence_metric metric, double *room)
 {
     double target = NAN;
@@ -58,39 +65,64 @@ static double choose_target(const struct series *s, enum convergence_metric metr
         const struct series_point *p = &s->points[i];
         size_t n = 0;
         for (size_t k = 0; k < p->nruns; k++)
-            if (!isnan(best_of(s, &p->rows[k], metric)))
-                room[n++] = best_of(s, &p->rows[k], metric);
-        double median = stat_median(room, n);
-        target = is_rising(s, metric) ? fmin(target, median) : fmax(target, median);
+            n += last_quarter(&p->rows[k], metric, room + n);
+        double level = stat_median(room, n);
+        for (size_t k = 0; k < n; k++)
+            room[k] = fabs(room[k] - level);
+        double margin = CONVERGENCE_SCATTER * MAD_SCALE * stat_median(room, n);
+        target = is_rising(s, metric) ? fmin(target, level - margin) : fmax(target, level + margin);
     }
     return target;
 }
 
+/* Returns how many epochs it takes until `hits` of `window` values reach the target, or with shift
+ * -1 or 1 the epoch with a value before or behind it, and sets what these took; INFINITY if they
+ * never do. */
+static double spend(const struct result *r, const double *v, double target, bool rising, int window,
+                    int hits, int shift, double *seconds, double *joules)
+{
+    long reached = curve_reach(v, r->curve->n, target, rising, window, hits), at = reached + shift;
+
+    while (reached >= 0 && at >= 0 && (size_t)at < r->curve->n && isnan(v[at]))
+        at += shift;
+    if (reached >= 0 && at >= 0 && (size_t)at < r->curve->n)
+        reached = at;
+    *seconds = *joules = reached < 0 ? INFINITY : 0;
+    for (long k = 0; k <= reached; k++) {
+        *seconds += r->curve->seconds[k];
+        *joules += r->curve->joules[k];
+    }
+    return reached < 0 ? INFINITY : (double)reached + 1;
+}
+
 /* Measures the time to the target. A run that never reaches it counts as infinite, so the median
- * is finite only if more than half of the runs do. */
+ * is finite only if more than half of the runs do. A single run has no scatter but that of its
+ * epochs, so its range is wider. */
 static void measure_convergence(struct convergence_point *c, const struct series *s,
                                 const struct series_point *p, enum convergence_metric metric,
                                 double target, double *room)
 {
     double *epochs = room, *seconds = room + p->nruns, *joules = room + 2 * p->nruns;
+    bool up = is_rising(s, metric);
+    int window = p->nruns == 1 ? 5 : 3, shift = p->nruns == 1;
 
-    *c = (struct convergence_point){.gpus = p->gpus, .least_s = INFINITY};
+    *c = (struct convergence_point){.gpus = p->gpus, .least_s = INFINITY, .least = INFINITY};
     for (size_t i = 0; i < p->nruns; i++) {
-        const double *v = values_of(&p->rows[i], metric);
+        const struct result *r = &p->rows[i];
+        const double *v = values_of(r, metric);
+        double least_s, most_s, energy;
         if (!v)
             continue;
-        long reached = curve_reach(v, p->rows[i].curve->n, target, is_rising(s, metric));
-        double sum = reached < 0 ? INFINITY : 0, energy = sum;
-        for (long k = 0; k <= reached; k++) {
-            sum += p->rows[i].curve->seconds[k];
-            energy += p->rows[i].curve->joules[k];
-        }
-        joules[c->nruns] = energy;
-        c->nreached += reached >= 0;
-        c->least_s = fmin(c->least_s, sum);
-        c->most_s = fmax(c->most_s, sum);
-        epochs[c->nruns] = reached < 0 ? INFINITY : (double)reached + 1;
-        seconds[c->nruns++] = sum;
+        size_t k = c->nruns++;
+        epochs[k] = spend(r, v, target, up, 3, 2, 0, &seconds[k], &joules[k]);
+        double least = spend(r, v, target, up, 1, 1, -shift, &least_s, &energy),
+               most = spend(r, v, target, up, window, window, shift, &most_s, &energy);
+        bool late = isinf(most); /* the run ended too soon to show that it stays there */
+        c->nreached += isfinite(epochs[k]);
+        c->least_s = fmin(c->least_s, least_s);
+        c->most_s = fmax(c->most_s, late ? seconds[k] : most_s);
+        c->least = fmin(c->least, least);
+        c->most = fmax(c->most, late ? epochs[k] : most);
     }
     c->epochs = stat_median(epochs, c->nruns);
     for (size_t i = 0; i < c->nruns; i++)
@@ -113,10 +145,12 @@ static void measure_convergence(struct convergence_point *c, const struct series
 
 static void compare_point(struct convergence_point *p, const struct convergence_point *base)
 {
-    bool ranges = p != base && p->nruns > 1 && base->nruns > 1 && isfinite(p->most_s) &&
+    bool ranges = p != base && p->nruns && base->nruns && isfinite(p->most_s) &&
                   isfinite(base->most_s);
 
     p->epochs_ratio = p->epochs / base->epochs;
+    p->epochs_ratio_least = ranges && !isnan(p->epochs) ? (p->least - 0.5) / (base->most + 0.5) : NAN;
+    p->epochs_ratio_most = ranges && !isnan(p->epochs) ? (p->most + 0.5) / (base->least - 0.5) : NAN;
     p->epoch_s_ratio = base->epoch_s / p->epoch_s;
     p->speedup = base->seconds / p->seconds;
     p->speedup_least = ranges ? base->least_s / p->most_s : NAN;
@@ -126,7 +160,11 @@ static void compare_point(struct convergence_point *p, const struct convergence_
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,
                         double loss_target, struct err *e)
 {
-    double *room = calloc(3 * s->nrows + 1, sizeof *room);
+    size_t n = 3 * s->nrows;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        n += s->rows[i].curve ? s->rows[i].curve->n : 0;
+    double *room = calloc(n + 1, sizeof *room);
 
     *c = (struct convergence){.target = NAN, .points = calloc(s->npoints + 1, sizeof *c->points)};
     if (!room || !c->points) {
@@ -134,7 +172,7 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
         convergence_destroy(c);
         return mem_fail(e);
     }
-    bool scored = c->scored = has_score(s);
+    bool scored = c->scored = has_score(s, room);
     c->chosen = !isnan(loss_target) || (scored && !isnan(score_target));
     c->metric = scored && isnan(loss_target) ? CONVERGENCE_SCORE : CONVERGENCE_LOSS;
     c->target = !c->chosen ? choose_target(s, c->metric, room)

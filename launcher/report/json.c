@@ -260,6 +260,8 @@ static json_t *encode_convergence(const struct convergence *c)
                            {"epoch_s", number(p->epoch_s)}, {"seconds", number(p->seconds)},
                            {"energy_kwh", number(p->energy_kwh)},
                            {"epochs_ratio", number(p->epochs_ratio)},
+                           {"epochs_ratio_least", number(p->epochs_ratio_least)},
+                           {"epochs_ratio_most", number(p->epochs_ratio_most)},
                            {"epoch_s_ratio", number(p->epoch_s_ratio)},
                            {"speedup", number(p->speedup)},
                            {"speedup_least", number(p->speedup_least)},

@@ -7,6 +7,10 @@
 #include "launcher/report/document.h"
 #include "launcher/report/report.h"
 
+/* What a target that the user did not choose is (struct convergence), behind its value. */
+#define WORDS_TARGET " (the median over the last quarter of the worst count's runs, worse by 3 " \
+                     "times the scatter there, so that noise does not decide it)"
+
 /* verdict.c. label names the series if there are several; otherwise NULL. deadline: one was given.
  * Returns 0, or -1 if memory ran out. */
 int words_compute(struct words *w, const struct analysis_series *as, const char *label,

@@ -380,7 +380,7 @@ static void add_speedup_range(struct table *t, const struct convergence_point *p
     const struct interval none = interval_none();
 
     table_number(t, "speed-up", p->speedup, 2);
-    add_interval_or_range(t, "of single runs", &none, p->speedup_least, p->speedup_most, 2, NULL);
+    add_interval_or_range(t, "by runs and epochs", &none, p->speedup_least, p->speedup_most, 2, NULL);
 }
 
 static void fill_convergence(struct table *t, const struct report_series *rs)
@@ -395,7 +395,7 @@ static void fill_convergence(struct table *t, const struct report_series *rs)
                : !s->is_share                       ? s->quality
                : result_by_accuracy(s->rows) ? "an accuracy"
                                                     : "an IoU",
-               c->target, c->chosen ? "" : " (the best of the worst count's median run)",
+               c->target, c->chosen ? "" : WORDS_TARGET,
                s->stepped ? "" : ", as the epochs that are needed (more with larger batches) times "
                                  "the seconds of an epoch (fewer with more GPUs)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {

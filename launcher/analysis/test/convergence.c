@@ -55,8 +55,8 @@ int main(void)
          "the ratio of times per epoch is the gain of the hardware");
     near(c.points[1].speedup, 4 / 1.5, 1e-12, "the speed-up is the gain over the cost");
     compute(NAN, NAN);
-    near(c.target, pow(0.5, 4.5), 1e-9,
-         "by default the target is the last value of the worst count");
+    near(c.target, 1. / 16 + 3 * 1.4826 * (pow(0.5, 4) - pow(0.5, 4.5)), 1e-9,
+         "by default the target is the worst count's last quarter and three times its scatter");
     ok(!c.chosen && c.points[1].nreached == 1, "all counts reach the default target");
     compute(NAN, 0.01);
     ok(isnan(c.points[1].epochs) && c.points[1].nreached == 0 && isnan(c.points[1].speedup),
@@ -85,6 +85,27 @@ int main(void)
     near(c.points[1].speedup_least, 8. * 2 / (2 * 5), 1e-12,
          "the range begins with the fastest run of the base case over the slowest");
     near(c.points[1].speedup_most, 8. * 3 / (2 * 3), 1e-12, "and ends with the opposite");
+    near(c.points[1].epochs_ratio_least, 2.5 / 3.5, 1e-12,
+         "that of the epochs has half an epoch more");
+    near(c.points[1].epochs_ratio_most, 5.5 / 1.5, 1e-12, "on both sides");
+    table.rows[0].curve->loss[0] = 0.1;
+    compute(NAN, 0.13);
+    near(c.points[0].epochs, 3.5, 0, "one epoch that reaches it by luck does not count");
+    for (long i = 0; i < 10; i += 2)
+        table.rows[3].curve->loss[i] = NAN;
+    compute(NAN, 0.26);
+    ok(c.points[1].nreached == 2 && c.points[1].least == 3 && c.points[1].most == 6,
+       "epochs without a value are passed over");
+    table.rows[1].limited = table.rows[3].limited = 1;
+    compute(NAN, 0.13);
+    ok(c.points[0].nruns == 1 && c.points[0].epochs == 4, "a run that ended early has no epochs");
+    results_destroy(&table);
+    for (long seed = 1; seed <= 3; seed++) {
+        add(1, seed, 10, 8, 1, 0.5, 0);
+        add(4, seed, 10, 2, 1, seed == 2 ? 4 : 0.5, 0);
+    }
+    compute(NAN, NAN);
+    ok(c.target < 0.05, "a run of three that diverged does not decide the target");
     results_destroy(&table);
 
     add(1, 1, 10, 8, 1, 0.5, 1);

@@ -26,7 +26,8 @@
 static const struct simulate_area *const areas[] = {
     &simulate_speedup, &simulate_efficiency, &simulate_quality, &simulate_collapse,
     &simulate_pairs, &simulate_needed, &simulate_prediction, &simulate_warmup,
-    &simulate_sequential, &simulate_published};
+    &simulate_sequential, &simulate_published, &simulate_target,
+    &simulate_gap};
 #define NAREAS (sizeof areas / sizeof *areas)
 
 struct options {

@@ -130,11 +130,21 @@ void curve_measure(const struct curve *c, struct result *r)
     free(room);
 }
 
-long curve_reach(const double *values, size_t n, double target, int rising)
+long curve_reach(const double *values, size_t n, double target, int rising, int window, int hits)
 {
-    for (size_t i = 0; i < n; i++)
-        if (rising ? values[i] >= target : values[i] <= target)
+    double sign = rising ? 1 : -1;
+
+    for (size_t i = 0; i < n; i++) {
+        int known = 0, found = 0, last = sign * values[i] >= sign * target;
+        for (size_t k = i; last + found && k < n && known < window; k++)
+            if (!isnan(values[k])) {
+                last = sign * values[k] >= sign * target;
+                found += last;
+                known++;
+            }
+        if (found && found + last * (window - known) >= hits)
             return (long)i;
+    }
     return -1;
 }
 

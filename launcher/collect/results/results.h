@@ -78,9 +78,10 @@ struct result;
  * second_epoch_s, median_epoch_s and units_per_s are NaN. */
 void curve_measure(const struct curve *c, struct result *r);
 
-/* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most
- * the target; -1 if there is none. */
-long curve_reach(const double *values, size_t n, double target, int rising);
+/* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most the
+ * target, if of it and the values behind it, `window` together, at least `hits` are; -1 if there is
+ * none. Epochs without a value (NaN) are passed over; beyond the last, its value is repeated. */
+long curve_reach(const double *values, size_t n, double target, int rising, int window, int hits);
 
 /* images.csv: the IoU, or accuracy, of each validation image after the last epoch, and the pixels
  * of each class (logs/SCHEMA.md). With these scores, two single runs are compared on the same

@@ -408,16 +408,17 @@ static bool is_model_used(const struct found *f)
     return model_is_usable(&f->rs->as->steady);
 }
 
-/* A range is printed just where all of two runs or more reach the target, and it holds the ratio of
- * the medians. */
+/* A range is printed just where all runs of both counts reach the target, and it holds the ratio of
+ * the medians. Other numbers of epochs are said to be needed only where their range excludes 1. */
 static bool is_equal_quality(const struct found *f)
 {
     const struct convergence_point *base = f->rs->as->convergence.points,
                                    *p = base + (decision_of(f)->best - series_of(f)->points);
-    bool ranges = p->nruns > 1 && base->nruns > 1 && p->nreached == p->nruns &&
-                  base->nreached == base->nruns;
+    bool ranges = p->nreached == p->nruns && base->nreached == base->nruns,
+         differs = p->epochs_ratio_least > 1 || p->epochs_ratio_most < 1;
 
-    return ranges == (strstr(f->text, "between single runs)") != NULL) &&
+    return ranges == (strstr(f->text, "by the scatter of runs and epochs)") != NULL) &&
+           (differs || !strstr(f->text, "x as many are needed")) &&
            (!ranges || (p->speedup_least <= p->speedup && p->speedup <= p->speedup_most));
 }
 
@@ -620,8 +621,9 @@ static bool is_paragraph_open(const struct found *f)
 #define LABEL "( \\([^)]*\\))?"
 #define INTERVAL "( \\(95 % interval( of the chosen count)? X-X\\)| \\(X-X by the epochs of " \
                  "single runs\\))?"
-#define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
-             "runs for a range)\\)"
+#define TARGET "( \\(the median over [^)]*\\))?"
+#define RUNS " \\((X-X by the scatter of runs and epochs|N of N runs reach it, and N of N with " \
+             "N GPUs?)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
 #define NEEDED \
@@ -746,8 +748,9 @@ static struct sentence reasons[] = {
      "that are left out by X % \\(limit X %\\)\\.", is_model_unused, {0}, 0},
     {"The model of the times predicts a count left out within X %; the data do not tell apart why "
      "time is lost\\.", is_model_used, {0}, 0},
-    {"Time to (IoU|accuracy|a loss of) X: (X)x (faster|slower) than with N GPUs?" RUNS ": each epoch "
-     "is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.",
+    {"Time to (IoU|accuracy|a loss of) X" TARGET ": (X)x (faster|slower) than with N GPUs?" RUNS
+     ": each epoch is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed "
+     "\\(X-Xx\\)|and that more or fewer are needed is not shown \\(Xx(, X-Xx)?\\))\\.",
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},

@@ -85,10 +85,16 @@ int main(void)
        "a single epoch has no steady time");
     curve_destroy(c);
     curve_destroy(NULL);
-    is_int(curve_reach(values, 4, 0.5, 0), 2,
+    is_int(curve_reach(values, 4, 0.5, 0, 1, 1), 2,
            "the first epoch at a loss of 0.5 is found, past a NaN");
-    is_int(curve_reach(values, 4, 0.1, 0), -1, "a target that is not reached is reported");
-    is_int(curve_reach(values, 4, 0.8, 1), 0, "a rising target is found");
+    is_int(curve_reach(values, 4, 0.1, 0, 1, 1), -1, "a target that is not reached is reported");
+    is_int(curve_reach(values, 4, 0.8, 1, 1, 1), 0, "a rising target is found");
+    const double noisy[] = {0.1, 0.9, NAN, 0.2, 0.8, 0.3, NAN, 0.9, 0.8, 0.9};
+    is_int(curve_reach(noisy, 10, 0.7, 1, 1, 1), 1, "the first epoch may do by luck");
+    is_int(curve_reach(noisy, 6, 0.7, 1, 3, 2), 1, "so may two of three");
+    is_int(curve_reach(noisy, 10, 0.7, 1, 3, 3), 7, "but not three");
+    is_int(curve_reach(noisy, 9, 0.7, 1, 5, 5), 7, "the last one is repeated");
+    is_int(curve_reach(noisy, 6, 0.7, 1, 3, 3), -1, "also if it misses");
     test_warmup();
     test_units();
     return done_testing();

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How often one interval of a run is said to be far longer than the others (caveats.c). */
+#include "config.h"
+#include "launcher/analysis/test/simulate.h"
+
+#include <stdio.h>
+
+#include "launcher/analysis/test/table.h"
+#include "src/rng.h"
+
+#define RUNS 3 /* on each of 4 counts */
+
+enum { LENGTH = 81, NOISE, PAUSE = NOISE + 4 };
+
+/* Times of intervals scatter by `noise` (lognormal, or Student's t with 3 degrees of freedom); the
+ * first takes `first` times as long, every `every`th `longer` times, and in one run one takes
+ * `pause` times as long. */
+static const struct {
+    const char *name;
+    double noise;
+    bool heavy;
+    double first;
+    size_t every;
+    double longer, pause;
+} laws[] = {
+    {"1 %", 0.01, false, 1, 0, 1, 1},
+    {"5 %", 0.05, false, 1, 0, 1, 1},
+    {"1 %, t", 0.01, true, 1, 0, 1, 1},
+    {"5 %, t", 0.05, true, 1, 0, 1, 1},
+    {"5 %, first 20x", 0.05, false, 20, 0, 1, 1},
+    {"5 %, t, first 100x", 0.05, true, 100, 0, 1, 1},
+    {"30 %", 0.3, false, 1, 0, 1, 1},
+    {"5 %, every 10th 5x", 0.05, false, 1, 10, 5, 1},
+    {"5 %, every 5th 25x", 0.05, false, 1, 5, 25, 1},
+    {"5 %, pause of 100", 0.05, false, 5, 0, 1, 100},
+    {"5 %, t, pause of 30", 0.05, true, 5, 0, 1, 30},
+};
+#define NLAWS (sizeof laws / sizeof *laws)
+#define FIRST_PAUSE (NLAWS - 2)
+
+static const size_t lengths[] = {10, 15, 30, 60, 100};
+
+enum { SAID, MISSED, NSTATEMENTS };
+static const struct simulate_statement statements[NSTATEMENTS] = {
+    [SAID] = {"one is said to be longer, but none is", SIMULATE_AT_MOST, 0.05},
+    [MISSED] = {"none is said to be, but one is", SIMULATE_AT_MOST, 0.05},
+};
+
+static void describe(size_t i, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s", laws[i].name);
+}
+
+static void study(size_t i, uint64_t number, double *values)
+{
+    struct simulate_study s = {0};
+    size_t n = lengths[rng_u64(LENGTH, number, 0) % (sizeof lengths / sizeof *lengths)];
+    bool said = false;
+
+    for (int k = 0; k < SIMULATE_NCOUNTS * RUNS; k++) {
+        int gpus = simulate_counts[k / RUNS];
+        struct result *r = table_add(&s.source.results, "x", gpus, k % RUNS + 1, 8. / gpus);
+        table_add_curve(r, n, 8. / gpus);
+        for (size_t e = 0; e < n; e++) {
+            double z[4];
+            for (size_t j = 0; j < 4; j++)
+                z[j] = rng_normal(NOISE + j, number, (uint64_t)k * 1000 + e);
+            if (laws[i].heavy)
+                z[0] /= sqrt((z[1] * z[1] + z[2] * z[2] + z[3] * z[3]) / 3);
+            r->curve->seconds[e] = 8. / gpus * exp(laws[i].noise * z[0]) *
+                                   (e ? 1 : laws[i].first) *
+                                   (laws[i].every && e % laws[i].every == 4 ? laws[i].longer : 1);
+        }
+        if (k == 4)
+            r->curve->seconds[n / 2] *= laws[i].pause;
+        curve_measure(r->curve, r);
+        r->training_time = 0;
+        for (size_t e = 0; e < n; e++)
+            r->training_time += r->curve->seconds[e];
+    }
+    simulate_analyse(&s, NULL);
+    const struct decision *d = &s.analysis.series[0].decision;
+    for (size_t k = 0; k < d->ncaveats; k++)
+        said |= d->caveats[k].kind == CAVEAT_GAP;
+    values[i < FIRST_PAUSE ? SAID : MISSED] = i < FIRST_PAUSE ? said : !said;
+    simulate_destroy(&s);
+}
+
+const struct simulate_area simulate_gap = {
+    .name = "gap",
+    .what = "Studies of 12 runs with 10 to 100 intervals each; the noise of their times.",
+    .statements = statements, .nstatements = NSTATEMENTS, .ncases = NLAWS, .quick = 30,
+    .describe = describe, .study = study};
