@@ -421,20 +421,17 @@ static int decode_day(const char *option, const char *text, time_t *dst, struct 
     int day = tm.tm_mday;
 
     *dst = end && !*end ? mktime(&tm) : -1;
-    if (tm.tm_mday != day) /* such as February 30 */
-        *dst = -1;
-    return *dst >= 0 ? 0
-                     : err_set(e, ERR_USAGE, "plan: --%s %s: must be a day, such as 2027-03-31",
-                               option, text);
+    return *dst >= 0 && tm.tm_mday == day /* it is another one of February 30 */
+               ? 0
+               : err_set(e, ERR_USAGE, "plan: --%s %s: must be a day, such as 2027-03-31", option,
+                         text);
 }
 
 static const char *format_day(time_t day, char dst[32])
 {
     struct tm tm;
 
-    if (!localtime_r(&day, &tm) || !strftime(dst, 32, "%Y-%m-%d", &tm))
-        strcpy(dst, "?");
-    return dst;
+    return localtime_r(&day, &tm) && strftime(dst, 32, "%Y-%m-%d", &tm) ? dst : "?";
 }
 
 /* Prints what the GPU-hours give on the number of GPUs that the report chooses, or on each that has
@@ -443,23 +440,20 @@ static int print_gain(const struct workspace *w, struct err *e)
 {
     struct sources in = SOURCES_INIT;
     struct analysis_options o = ANALYSIS_OPTIONS_INIT;
-    struct analysis a;
+    struct analysis a = {.nseries = 0};
     int rc = sources_add_study(&in, w->plan.study.dir, e);
 
     sources_apply(&in, &o);
-    if (rc == 0)
-        rc = analysis_create(&a, in.list, in.count, &o, e);
+    rc = rc ? rc : analysis_create(&a, in.list, in.count, &o, e);
     for (size_t i = 0; rc == 0 && i < a.nseries; i++) {
         const struct decision *d = &a.series[i].decision;
         const struct series *s = &a.series[i].series;
-        for (size_t k = 0; k < s->npoints; k++) {
-            const struct series_point *p = &s->points[k];
+        for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
             if (p->gpu_hours > 0 && (!d->decided || p == d->use))
-                printf("%g GPU-hours: %.0f whole runs on %d GPU%s, %.3g GPU-hours each%s\n",
+                printf("%g GPU-hours: %.0f whole runs on %d GPU%s, %.3g GPU-hours each, %s\n",
                        given.request, floor(given.request / p->gpu_hours), p->gpus,
                        plural(p->gpus), p->gpu_hours,
-                       d->decided ? ", the number that the report chooses" : ", undecided");
-        }
+                       d->decided ? "the number that the report chooses" : "undecided");
     }
     if (rc == 0)
         analysis_destroy(&a);
@@ -472,36 +466,31 @@ static void print_pace(const char *account, const struct scheduler_usage *u, tim
                        time_t until)
 {
     time_t now = time(NULL);
-    double left = given.request - u->gpu_hours, days = difftime(now, since) / 86400;
-    char first[32], today[32], last[32], end[32];
+    double left = given.request - u->gpu_hours, rest = difftime(until, now) / 86400;
+    double days = fmin(difftime(now, since) / 86400, SCHEDULER_RECENT_DAYS);
+    double pace = u->recent_gpu_hours / days; /* NaN on the first day */
+    char day[32];
 
-    format_day(since, first);
-    format_day(now, today);
-    format_day(until, last);
-    days = days < SCHEDULER_RECENT_DAYS ? days : SCHEDULER_RECENT_DAYS;
-    printf("From %s to %s %zu job%s of account %s used %.4g of %g GPU-hours (%.0f %%), as far as "
-           "Slurm shows them; %zu completed.\n", first, today, u->jobs, plural((long)u->jobs),
+    printf("From %s", format_day(since, day));
+    printf(" to %s %zu job%s of account %s used %.4g of %g GPU-hours (%.0f %%), as far as Slurm "
+           "shows them; %zu completed.\n", format_day(now, day), u->jobs, plural((long)u->jobs),
            account, u->gpu_hours, given.request, 100 * u->gpu_hours / given.request, u->completed);
-    if (u->jobs && !(u->gpu_hours > 0)) {
+    format_day(until, day);
+    if (u->jobs && !(u->gpu_hours > 0))
         printf("Slurm counts no GPUs of these jobs, so this may be wrong: they had none, or "
                "AccountingStorageTRES in slurm.conf lacks gres/gpu.\n");
-        return;
-    }
-    double pace = days > 0 ? u->recent_gpu_hours / days : 0;
-    double rest = difftime(until, now) / 86400;
-    if (left <= 0) {
+    else if (left <= 0)
         printf("Nothing is left.\n");
-    } else if (rest <= 0) {
-        printf("%.4g GPU-hours were left on %s.\n", left, last);
-    } else if (!(pace > 0)) {
+    else if (rest <= 0)
+        printf("%.4g GPU-hours were left on %s.\n", left, day);
+    else if (!(pace > 0))
         printf("%.4g GPU-hours are left until %s: %.3g a day; none were used in the last %.0f "
-               "days.\n", left, last, left / rest, days);
-    } else {
-        format_day(now + (time_t)(left / pace * 86400), end);
+               "days.\n", left, day, left / rest, days);
+    else {
         printf("%.4g GPU-hours are left until %s: %.3g a day. At the pace of the last %.0f days, "
-               "%.3g a day, ", left, last, left / rest, days, pace);
+               "%.3g a day, ", left, day, left / rest, days, pace);
         if (left / pace < rest)
-            printf("they end on %s.\n", end);
+            printf("they end on %s.\n", format_day(now + (time_t)(left / pace * 86400), day));
         else
             printf("%.4g of them will be left then.\n", left - pace * rest);
     }
@@ -513,15 +502,16 @@ static int print_grant(struct workspace *w, struct err *e)
     const char *account = w->plan.options.account;
     struct scheduler_usage usage;
     struct scheduler *scheduler;
-    time_t until, since, today = time(NULL);
+    time_t until, since;
 
-    if (!given.until || decode_day("until", given.until, &until, e))
-        return given.until ? -1 : err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such "
-                                          "as 2027-03-31");
+    if (!given.until)
+        return err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such as 2027-03-31");
+    if (decode_day("until", given.until, &until, e))
+        return -1;
     since = until - 365 * 86400;
     if (given.since && decode_day("since", given.since, &since, e))
         return -1;
-    if (since >= until || since > today)
+    if (since >= until || since > time(NULL))
         return err_set(e, ERR_USAGE, "plan: --since %s must be before --until and not after today",
                        given.since ? given.since : "(a year before --until)");
     if (print_gain(w, e))

@@ -258,28 +258,23 @@ static int write_best(const struct sources *in, const struct report *r, struct e
     struct workspace w;
     struct study study;
     bool ignored;
-    int rc;
 
     if (in->count == 1 && !*in->study_dir)
-        return err_set(e, ERR_USAGE, "report: --best needs a study, and a folder of logs has no "
-                       "study.yaml");
+        return err_set(e, ERR_USAGE, "report: --best: a folder of logs has no study.yaml");
     if (in->count != 1 || !d)
-        return err_set(e, ERR_USAGE, "report: --best needs one study with one series, and there %s "
-                       "%zu", r->nseries == 1 ? "is" : "are", r->nseries);
+        return err_set(e, ERR_USAGE, "report: --best needs one study with one series, and %zu with %zu "
+                       "are given", in->count, r->nseries);
     if (!d->use || !d->decided)
         return err_set(e, ERR_STATS, "report: --best: no number of GPUs is chosen: %s",
                        r->series[0].words.headline);
-    rc = workspace_open(&w, &args, e);
-    if (rc == 0)
-        rc = run_settings_open(&w.plan, d->use->rows[0].run, &study, &ignored, e);
-    if (rc >= 0) {
+    int rc = workspace_open(&w, &args, e);
+    if (rc == 0 && (rc = run_settings_open(&w.plan, d->use->rows[0].run, &study, &ignored, e)) >= 0) {
         rc = begin_continue(&study, d->use->gpus, &text, e);
         study_close(&study);
     }
-    if (rc == 0 && text.failed)
-        rc = mem_fail(e);
     if (rc == 0)
-        rc = atomicfile_write_new(given.best, text.data, text.length, 0666, e);
+        rc = text.failed ? mem_fail(e)
+                         : atomicfile_write_new(given.best, text.data, text.length, 0666, e);
     buf_destroy(&text);
     workspace_close(&w);
     return rc;

@@ -685,45 +685,40 @@ static int encode_program(const struct begin *b, const struct study *user, struc
     return rc ? -1 : 0;
 }
 
-static void add_json(struct buf *dst, json_t *value)
-{
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
-
-    json_decref(value);
-    buf_add(dst, text ? text : "");
-    dst->failed |= !text;
-    free(text);
-}
-
 int begin_continue(const struct study *s, int gpus, struct buf *dst, struct err *e)
 {
-    static const char *const own[] = {"gpus", "variants", "expect", "design.max_gpu_hours", NULL};
+    static const char *const own[] = {"gpus", "variants", "expect", "design.max_gpu_hours"};
     struct yaml_setting settings[SETTINGS_MAX];
-    struct buf texts[SETTINGS_MAX] = {{0}};
     char count[16];
     size_t n = 0;
 
-    snprintf(count, sizeof count, "%d", gpus);
-    settings[n++] = (struct yaml_setting){"gpus", count, ""};
     for (const struct setting *k = settings_of_study; k->path; k++) {
-        struct buf *text = &texts[k - settings_of_study];
-        size_t i = 0;
-        while (own[i] && strcmp(own[i], k->path) != 0)
-            i++;
         enum yaml_layer layer = s->origins.at[k - settings_of_study].layer;
-        if (own[i] || (layer < YAML_STUDY && layer != YAML_USER))
+        struct buf text = {0};
+        bool kept = layer >= YAML_STUDY || layer == YAML_USER;
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            kept &= strcmp(own[i], k->path) != 0;
+        if (!kept)
             continue;
-        if (setting_is_list(k))
-            add_json(text, setting_json_encode(k, &s->settings));
-        else
-            setting_format(k, &s->settings, text);
-        settings[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", ""};
+        char *value;
+        if (setting_is_list(k)) {
+            json_t *list = setting_json_encode(k, &s->settings);
+            value = list ? json_dumps(list, JSON_ENCODE_ANY) : NULL;
+            json_decref(list);
+        } else {
+            setting_format(k, &s->settings, &text);
+            value = buf_steal(&text);
+        }
+        dst->failed |= !value;
+        settings[n++] = (struct yaml_setting){k->path, value, ""};
     }
+    snprintf(count, sizeof count, "%d", gpus);
+    settings[n] = (struct yaml_setting){"gpus", count, ""};
     buf_addf(dst, "# Study %s with the number of GPUs that its report chose. Made by unetctl "
              "report --best.\n", s->name);
-    int rc = yaml_table_encode(settings_of_study, settings, n, false, dst, e);
-    for (size_t i = 0; i < SETTINGS_MAX; i++)
-        buf_destroy(&texts[i]);
+    int rc = yaml_table_encode(settings_of_study, settings, n + 1, false, dst, e);
+    while (n > 0)
+        free((char *)settings[--n].value);
     return rc;
 }
 

@@ -3,12 +3,179 @@
 #include "launcher/report/proposal.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "launcher/report/report_internal.h"
 #include "src/cli.h"
+#include "src/format/formula.h"
 #include "src/plural.h"
+#include "src/settings/settings.h"
+
+enum request_column {
+    REQUEST_GPUS, /* of a run, and the next three */
+    REQUEST_NODES, REQUEST_RUNS, REQUEST_HOURS, REQUEST_GPU_H, REQUEST_NODE_H, REQUEST_CORE_H,
+    REQUEST_BILLED, REQUEST_FLOP, REQUEST_STORAGE, REQUEST_COLUMNS
+};
+
+int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e)
+{
+    const char *colon = strrchr(text, ':');
+    long gpus, runs;
+    double hours = NAN;
+    int end = 0, all = 0;
+
+    if (colon)
+        sscanf(colon + 1, "%ld x %ld %n x %lf %n", &gpus, &runs, &end, &hours, &all);
+    if (!end || colon == text || colon - text >= (ptrdiff_t)sizeof dst->name ||
+        colon[1 + (all ? all : end)] || gpus < 1 || gpus > SETTINGS_GPUS_MAX || runs < 1 ||
+        runs > 1000000 || (all && !(hours > 0 && hours <= 1e6)))
+        return err_set(e, ERR_USAGE, "report: --request '%s': must be 'NAME: GPUS x RUNS x HOURS', "
+                       "such as 'training: 8 x 20 x 12.5'; without HOURS, those of a whole run as "
+                       "measured", text);
+    *dst = (struct proposal_request){.gpus = (int)gpus, .runs = runs, .hours = hours};
+    snprintf(dst->name, sizeof dst->name, "%.*s", (int)(colon - text), text);
+    return 0;
+}
+
+static const char *const heads[REQUEST_COLUMNS] = {
+    "GPUs", "nodes", "runs", "hours of a run", "GPU-h", "node-h", "core-h", "billed h", "FLOP",
+    "storage GB"};
+
+static void add_row(struct table *t, const char *name, const double v[REQUEST_COLUMNS], int from,
+                    const struct proposal_facts *facts)
+{
+    table_text(t, "job type", "%s", name);
+    for (int i = 0; i < REQUEST_COLUMNS; i++)
+        if ((i == REQUEST_FLOP && !(facts->flop > 0)) ||
+            (i == REQUEST_BILLED && !facts->billing))
+            table_word(t, heads[i], "-");
+        else if (i < from)
+            table_word(t, heads[i], "%s", "");
+        else if (isnan(v[i]))
+            table_word(t, heads[i], PROPOSAL_BLANK);
+        else if (v[i] < 1 || v[i] >= 1e12)
+            table_word(t, heads[i], "%.4g", v[i]);
+        else
+            table_word(t, heads[i], "%.*f", v[i] == floor(v[i]) || v[i] >= 1000 ? 0 : 2, v[i]);
+}
+
+static const char *efficiency_describe(const struct report_series *rs, int gpus, char dst[128])
+{
+    const struct series *s = &rs->as->series;
+    const struct series_point *p = series_find(s, gpus);
+    const struct model *m = &rs->as->steady;
+    const struct ratio *r = p ? series_efficiency(s, p) : NULL;
+    double share = (double)s->points[0].gpus / gpus;
+
+    if (p == s->points)
+        snprintf(dst, 128, "1 (base case)");
+    else if (r && interval_is_known(&r->interval))
+        snprintf(dst, 128, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
+                 r->interval.high);
+    else if (r && isfinite(r->value))
+        snprintf(dst, 128, "%.2f, measured, without an interval", r->value);
+    else if (model_is_usable(m) && !model_is_extrapolation(m, gpus) && gpus > m->smallest) {
+        struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
+        snprintf(dst, 128, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
+                 share * b.low, share * b.high,
+                 gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
+    } else
+        snprintf(dst, 128, "not measured, not predicted");
+    return dst;
+}
+
+static double known(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
+/* Sets what a request amounts to, and adds it to sum; NaN: unknown. Hours of a measured whole run are
+ * rounded up, so that printed numbers multiply. */
+static void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
+                            const struct proposal_request *q, double dst[REQUEST_COLUMNS],
+                            double sum[REQUEST_COLUMNS])
+{
+    const struct series_point *p = series_find(&rs->as->series, q->gpus);
+    double measured = p ? p->q[QUANTITY_WHOLE].median / 3600 : NAN, step = measured < 1 ? 1e4 : 1e2;
+    double hours = isnan(q->hours) ? ceil(measured * step) / step : q->hours, billed = NAN;
+    double nodes = p && p->nodes ? p->nodes : ceil(q->gpus / known(facts->gpus_per_node));
+    double cores = known(facts->cpus_per_gpu) * q->gpus, all = (double)q->runs * hours;
+    const struct formula_value job[] = {{"gpus", q->gpus}, {"cores", cores},
+                                        {"mem", nodes * known(facts->mem_gb)}, {"nodes", nodes},
+                                        {NULL, 0}};
+
+    if (facts->billing)
+        formula_compute(facts->billing, job, &billed);
+    const double v[REQUEST_COLUMNS] = { /* in the order of the enum */
+        q->gpus, nodes, (double)q->runs, hours, q->gpus * all, nodes * all, cores * all,
+        all * billed, p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
+        known(facts->run_bytes) * (double)q->runs / 1e9};
+    for (int i = 0; i < REQUEST_COLUMNS; i++)
+        sum[i] += dst[i] = v[i];
+}
+
+void proposal_request_fill(struct table *t, const struct report_series *rs,
+                           const struct proposal_facts *facts)
+{
+    double sum[REQUEST_COLUMNS] = {0}, row[REQUEST_COLUMNS];
+    size_t n = facts->nrequests;
+    struct buf what = {0};
+    char word[128];
+
+    buf_addf(&what, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
+             "node-h: whole nodes. core-h: the cores that jobs ask for", rs->label);
+    if (facts->cpus_per_gpu)
+        buf_addf(&what, ", %d for each GPU", facts->cpus_per_gpu);
+    if (facts->billing)
+        buf_addf(&what, ". billed h: runs x hours x %s", facts->billing);
+    buf_addf(&what, ". Hours that the request does not give are those of a whole run%s, rounded up.",
+             rs->as->series.logged ? ", as logged" : ", from its job's start to its end");
+    if (facts->run_bytes > 0)
+        buf_addf(&what, " Storage: %.3g GB for each run, as a finished one of the study has.",
+                 facts->run_bytes / 1e9);
+    if (facts->flop > 0)
+        buf_addf(&what, " FLOP: %.4g for each of the %s, times the measured throughput and all "
+                 "hours: an upper bound.", facts->flop, rs->as->series.unit);
+    table_init(t, "%s", what.data ? what.data : "");
+    t->failed |= what.failed;
+    buf_destroy(&what);
+    for (size_t i = 0; i < n; i++) {
+        request_compute(rs, facts, &facts->requests[i], row, sum);
+        add_row(t, facts->requests[i].name, row, REQUEST_GPUS, facts);
+        table_text(t, "efficiency", "%s",
+                   efficiency_describe(rs, facts->requests[i].gpus, word));
+    }
+    if (n == 1)
+        return;
+    for (int k = 0; !n && k < REQUEST_COLUMNS; k++)
+        sum[k] = NAN;
+    add_row(t, n ? "all" : PROPOSAL_BLANK, sum, n ? REQUEST_GPU_H : REQUEST_GPUS, facts);
+    table_text(t, "efficiency", "%s", n ? "" : PROPOSAL_BLANK);
+}
+
+void proposal_request_describe(struct buf *b, const struct report_series *rs,
+                               const struct proposal_facts *facts)
+{
+    double row[REQUEST_COLUMNS], sum[REQUEST_COLUMNS] = {0};
+
+    for (const struct proposal_request *q = facts->requests; q < facts->requests + facts->nrequests;
+         q++) {
+        request_compute(rs, facts, q, row, sum);
+        buf_addf(b, "We request %ld run%s of %s on %d GPU%s, ", q->runs, plural(q->runs), q->name,
+                 q->gpus, plural(q->gpus));
+        if (isfinite(row[REQUEST_HOURS]))
+            buf_addf(b, "%.4g h each: %.4g GPU-h.\n", row[REQUEST_HOURS], row[REQUEST_GPU_H]);
+        else
+            buf_add(b, PROPOSAL_BLANK " h each.\n");
+    }
+}
+
+/* ---- what centres ask ---- */
+
+#define SAY_REQUEST "--request 'NAME: GPUS x RUNS x HOURS'"
+#define LEAVE(why) buf_add(b, PROPOSAL_BLANK ": " why)
 
 enum answer {
     COUNTS, WALL, DOUBLING, GPU_USE, AFFINITY, SCRIPT, PROGRAM, NODE_H, GPU_H, CORE_H, PEAK,
@@ -25,163 +192,112 @@ static const struct item {
 #define ITEM(text, answer) {NULL, NULL, text, answer},
 #include "launcher/report/centres.def"
 };
-
 #define NITEMS (sizeof items / sizeof *items)
 
-static const struct item *find_centre(const char *key)
-{
-    for (size_t i = 0; i < NITEMS; i++)
-        if (items[i].key && strcmp(items[i].key, key) == 0)
-            return &items[i];
-    return NULL;
-}
+struct asked {
+    const struct report_series *rs;
+    const struct proposal_facts *facts;
+    double sum[REQUEST_COLUMNS]; /* over all requests */
+    double nodes[2]; /* of a job of the request with the most node-h, and of the largest */
+};
 
 int centre_check(const char *name, struct err *e)
 {
     const char *keys[NITEMS + 1] = {NULL};
-    struct buf list = {0};
+    char list[128] = "";
     size_t n = 0;
 
-    if (find_centre(name))
-        return 0;
     for (size_t i = 0; i < NITEMS; i++)
         if (items[i].key) {
-            buf_addf(&list, "%s%s", n ? ", " : "", items[i].key);
+            strcat(strcat(list, n ? ", " : ""), items[i].key);
             keys[n++] = items[i].key;
+            if (strcmp(items[i].key, name) == 0)
+                return 0;
         }
-    err_set(e, ERR_USAGE, "report: --for %s: unknown centre%s (known: %s)", name,
-            cli_suggest(name, keys, (char[CLI_SUGGESTION]){0}), list.data ? list.data : "");
-    buf_destroy(&list);
-    return -1;
-}
-
-struct asked {
-    const struct report_series *rs;
-    const struct series *s;
-    const struct proposal_facts *facts;
-};
-
-/* Adds a blank, and why it is one. */
-static void leave(struct buf *b, const char *why)
-{
-    buf_addf(b, PROPOSAL_BLANK "%s%s", *why ? ": " : "", why);
-}
-
-static void add_file(struct buf *b, bool has, const char *name, const char *why)
-{
-    if (has)
-        buf_addf(b, "%s beside this file", name);
-    else
-        leave(b, why);
+    return err_set(e, ERR_USAGE, "report: --for %s: unknown centre%s (known: %s)", name,
+                   cli_suggest(name, keys, (char[CLI_SUGGESTION]){0}), list);
 }
 
 /* Adds what each count has, "1 GPU: 120 s, 2: 61.3 s", or a blank. */
 static void add_each(struct buf *b, const struct asked *a, enum quantity q, double scale,
                      const char *unit, const char *why)
 {
+    const struct series *s = &a->rs->as->series;
     size_t known = 0;
 
-    for (size_t i = 0; i < a->s->npoints; i++) {
-        const struct series_point *p = &a->s->points[i];
-        if (isnan(p->q[q].median))
-            continue;
-        buf_addf(b, "%s%d%s: %.4g%s", known ? ", " : "", p->gpus,
-                 known ? "" : p->gpus > 1 ? " GPUs" : " GPU", scale * p->q[q].median, unit);
-        known++;
-    }
+    for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
+        if (!isnan(p->q[q].median)) {
+            buf_addf(b, "%s%d%s: %.4g%s", known ? ", " : "", p->gpus,
+                     known ? "" : p->gpus > 1 ? " GPUs" : " GPU", scale * p->q[q].median, unit);
+            known++;
+        }
     if (!known)
-        leave(b, why);
+        buf_addf(b, PROPOSAL_BLANK ": %s", why);
 }
 
 /* Adds the sum of a column over all requests, or a blank and what is missing. */
 static void add_sum(struct buf *b, const struct asked *a, enum request_column column, double factor,
                     const char *unit)
 {
-    static const char *const missing[REQUEST_COLUMNS] = {
-        [REQUEST_NODE_H] = "GPUs of a node, --gpus-per-node",
-        [REQUEST_CORE_H] = "cores of a GPU, which folders of logs do not have",
-        [REQUEST_BILLED] = "slurm.mem, or another number of the formula"};
-    double sum = 0, hours = 0, row[REQUEST_COLUMNS];
+    double sum = a->sum[column] * factor;
 
-    if (!a->facts->nrequests) {
-        leave(b, "--request 'NAME: GPUS x RUNS x HOURS' says what is requested");
-        return;
-    }
-    for (size_t i = 0; i < a->facts->nrequests; i++) {
-        request_compute(a->rs, a->facts, &a->facts->requests[i], row);
-        sum += row[column];
-        hours += row[REQUEST_HOURS];
-    }
-    if (isnan(sum))
-        leave(b, isnan(hours) ? "hours of a run, --request 'NAME: GPUS x RUNS x HOURS'"
-                              : missing[column]);
+    if (!a->facts->nrequests)
+        LEAVE(SAY_REQUEST " says what is requested");
+    else if (isnan(sum))
+        buf_addf(b, PROPOSAL_BLANK ": %s",
+                 isnan(a->sum[REQUEST_HOURS]) ? "hours of a run, " SAY_REQUEST
+                 : column == REQUEST_NODE_H   ? "GPUs of a node, --gpus-per-node"
+                 : column == REQUEST_CORE_H ? "cores of a GPU, which folders of logs do not have"
+                                            : "slurm.mem, or another number of the formula");
     else
-        buf_addf(b, "%.*f %s", sum * factor < 100 ? 2 : 0, sum * factor, unit);
+        buf_addf(b, "%.*f %s", sum < 100 ? 2 : 0, sum, unit);
 }
 
-static void add_billed(struct buf *b, const struct asked *a)
+static void add_hours(struct buf *b, const struct asked *a, enum request_column column,
+                      const char *unit)
 {
+    add_sum(b, a, column, 1, unit);
     if (a->facts->billing && a->facts->nrequests) {
         buf_add(b, "; billed ");
         add_sum(b, a, REQUEST_BILLED, 1, "h");
     }
 }
 
-/* Adds the nodes of a job: of the request with the most node-h, or of the largest. */
-static void add_nodes(struct buf *b, const struct asked *a, bool largest)
-{
-    double row[REQUEST_COLUMNS], most = -1, nodes = NAN;
-
-    for (size_t i = 0; i < a->facts->nrequests; i++) {
-        request_compute(a->rs, a->facts, &a->facts->requests[i], row);
-        double weight = largest ? row[REQUEST_NODES] : row[REQUEST_NODE_H];
-        if (weight > most) {
-            most = weight;
-            nodes = row[REQUEST_NODES];
-        }
-    }
-    if (isnan(nodes))
-        leave(b, "nodes of the request (--request, --gpus-per-node)");
-    else
-        buf_addf(b, "%.0f node%s%s", nodes, plural((long)nodes),
-                 largest ? "" : ", of the jobs with most node-h");
-}
-
 static void add_counts(struct buf *b, const struct asked *a)
 {
-    int most = 0;
+    const struct series *s = &a->rs->as->series;
+    int most = s->points[s->npoints - 1].gpus, measured = most;
 
-    for (size_t i = 0; i < a->facts->nrequests; i++)
-        most = a->facts->requests[i].gpus > most ? a->facts->requests[i].gpus : most;
-    for (size_t i = 0; i < a->s->npoints; i++) {
-        const struct series_point *p = &a->s->points[i];
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
         buf_addf(b, "%s%d%s", i ? ", " : "", p->gpus, i ? "" : p->gpus > 1 ? " GPUs" : " GPU");
         if (p->nodes)
             buf_addf(b, " (%d node%s)", p->nodes, plural(p->nodes));
     }
-    if (most > a->s->points[a->s->npoints - 1].gpus)
+    for (size_t i = 0; i < a->facts->nrequests; i++)
+        most = a->facts->requests[i].gpus > most ? a->facts->requests[i].gpus : most;
+    if (most > measured)
         buf_addf(b, "; the %d GPUs requested were not measured", most);
 }
 
 /* Adds how much faster the program is for twice the GPUs, from each count to the next. */
 static void add_doubling(struct buf *b, const struct asked *a)
 {
+    const struct series *s = &a->rs->as->series;
+    const struct series_point *p = s->points;
     char word[128];
 
-    for (size_t i = 1; i < a->s->npoints; i++) {
-        const struct series_point *p = &a->s->points[i - 1], *next = p + 1;
-        double gain = series_speedup(a->s, next)->value / series_speedup(a->s, p)->value;
+    for (size_t i = 1; i < s->npoints; i++, p++) {
+        double gain = series_speedup(s, p + 1)->value / series_speedup(s, p)->value;
         buf_addf(b, "%s%.2f%s (%d to %d%s)", i > 1 ? ", " : "for each doubling ",
-                 pow(gain, 1 / log2((double)next->gpus / p->gpus)), i > 1 ? "" : " times", p->gpus,
-                 next->gpus, i > 1 ? "" : " GPUs");
+                 pow(gain, 1 / log2((double)p[1].gpus / p->gpus)), i > 1 ? "" : " times", p->gpus,
+                 p[1].gpus, i > 1 ? "" : " GPUs");
     }
-    if (a->s->npoints < 2) {
-        leave(b, "one count shows no scaling");
-        return;
-    }
-    const struct series_point *last = &a->s->points[a->s->npoints - 1];
-    buf_addf(b, "; efficiency of %d GPUs %s", last->gpus,
-             efficiency_describe(a->rs, last->gpus, word));
+    if (s->npoints < 2)
+        LEAVE("one count shows no scaling");
+    else
+        buf_addf(b, "; efficiency of %d GPUs %s", p->gpus,
+                 efficiency_describe(a->rs, p->gpus, word));
 }
 
 static void add_evidence(struct buf *b, const struct asked *a)
@@ -192,41 +308,17 @@ static void add_evidence(struct buf *b, const struct asked *a)
         buf_addf(b, "%s%d GPUs: efficiency %s", i ? "; " : "", a->facts->requests[i].gpus,
                  efficiency_describe(a->rs, a->facts->requests[i].gpus, word));
     if (!a->facts->nrequests)
-        leave(b, "--request says what sizes are requested");
-}
-
-/* IDRIS counts an hour of an A100 as two, of a V100 as one. */
-static void add_normalised(struct buf *b, const struct asked *a)
-{
-    const char *gpu = a->s->rows[0].device;
-    double weight = strstr(gpu, "V100") ? 1 : strstr(gpu, "A100") ? 2 : NAN;
-
-    if (isnan(weight))
-        leave(b, "the weight of these GPUs");
-    else
-        add_sum(b, a, REQUEST_GPU_H, weight, "normalised GPU-h");
-}
-
-static void add_storage(struct buf *b, const struct asked *a)
-{
-    double row[REQUEST_COLUMNS], sum = 0;
-
-    for (size_t i = 0; i < a->facts->nrequests; i++) {
-        request_compute(a->rs, a->facts, &a->facts->requests[i], row);
-        sum += row[REQUEST_STORAGE];
-    }
-    if (sum > 0)
-        buf_addf(b, "%.3g GB of results, as the study's runs have; ", sum);
-    buf_add(b, "input data: " PROPOSAL_BLANK);
+        LEAVE("--request says what sizes are requested");
 }
 
 static void add_input(struct buf *b, const struct asked *a)
 {
-    double bytes = a->s->rows[0].stage_bytes;
+    const struct series *s = &a->rs->as->series;
 
-    if (bytes > 0)
-        buf_addf(b, "%.3g GB are copied to the first node before a run; ", bytes / 1e9);
-    if (!isnan(a->s->points[0].q[QUANTITY_STAGE].median)) {
+    if (s->rows[0].stage_bytes > 0)
+        buf_addf(b, "%.3g GB are copied to the first node before a run; ",
+                 s->rows[0].stage_bytes / 1e9);
+    if (!isnan(s->points[0].q[QUANTITY_STAGE].median)) {
         buf_add(b, "seconds of that: ");
         add_each(b, a, QUANTITY_STAGE, 1, " s", "");
         buf_add(b, "; ");
@@ -235,71 +327,97 @@ static void add_input(struct buf *b, const struct asked *a)
     add_each(b, a, QUANTITY_DATA, 1, " s", "not recorded");
 }
 
-static void add_mode(struct buf *b, const struct asked *a)
+/* Adds what is one text, whatever was measured. */
+static void add_text(struct buf *b, const struct asked *a, enum answer answer)
 {
-    static const char *const names[] = {
-        [SERIES_BATCH_UNKNOWN] = PROPOSAL_BLANK ": the logs do not state the batch",
-        [SERIES_ONE_COUNT] = PROPOSAL_BLANK ": one count shows no scaling",
-        [SERIES_STRONG] = "strong scaling: the same work for every count",
-        [SERIES_WEAK_BATCH] = "the same batch for each GPU, over the same data",
-        [SERIES_WEAK] = "weak scaling: the work grows with the count"};
+    const char *const modes[] = {
+        [SERIES_BATCH_UNKNOWN] = PROPOSAL_BLANK ": the logs do not state the batch; ",
+        [SERIES_ONE_COUNT] = PROPOSAL_BLANK ": one count shows no scaling; ",
+        [SERIES_STRONG] = "strong scaling: the same work for every count; ",
+        [SERIES_WEAK_BATCH] = "the same batch for each GPU, over the same data; ",
+        [SERIES_WEAK] = "weak scaling: the work grows with the count; "};
+    const char *const texts[] = {
+        [AFFINITY] = a->facts->has_affinity ? "affinity.txt beside this file"
+                                            : PROPOSAL_BLANK ": no run printed it",
+        [SCRIPT] = a->facts->has_scripts ? "submit_file.sh and run_file.sh beside this file"
+                                         : PROPOSAL_BLANK ": the results have no job script",
+        [PROGRAM] = PROPOSAL_BLANK, [CHOICE] = a->rs->words.headline,
+        [USE] = PROPOSAL_BLANK ": 'unetctl plan --request' prints what an account has used",
+        [PEAK] = " x 3600 x peak FLOP/s of a GPU, " PROPOSAL_BLANK,
+        [MODE] = modes[a->rs->as->series.mode],
+        [EXTRAPOLATION] = "Beyond the measurement, for more GPUs of the same kind"};
 
-    buf_addf(b, "%s; ", names[a->s->mode]);
-    add_doubling(b, a);
+    buf_add(b, texts[answer]);
 }
 
 static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
 {
-    const struct proposal_facts *f = a->facts;
-    const struct series *s = a->s;
+    const struct series *s = &a->rs->as->series;
+    const char *gpu = s->rows[0].device;
+    double nodes = a->nodes[answer == LARGEST], storage = a->sum[REQUEST_STORAGE];
 
     switch (answer) {
     case COUNTS: add_counts(b, a); break;
     case WALL: add_each(b, a, QUANTITY_WHOLE, 1, " s", "no whole run was logged"); break;
-    case DOUBLING: add_doubling(b, a); break;
     case GPU_USE: add_each(b, a, QUANTITY_GPU_BUSY, 100, " %", "not recorded"); break;
-    case AFFINITY: add_file(b, f->has_affinity, "affinity.txt", "no run printed it"); break;
-    case SCRIPT:
-        add_file(b, f->has_scripts, "submit_file.sh and run_file.sh",
-                 "the results have no job script");
-        break;
-    case PROGRAM: leave(b, ""); break;
-    case NODE_H: add_sum(b, a, REQUEST_NODE_H, 1, "node-h"); add_billed(b, a); break;
-    case GPU_H: add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h"); add_billed(b, a); break;
-    case CORE_H: add_sum(b, a, REQUEST_CORE_H, 1, "core-h"); add_billed(b, a); break;
-    case PEAK:
-        add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h");
-        buf_add(b, " x 3600 x peak FLOP/s of a GPU, " PROPOSAL_BLANK);
-        break;
+    case NODE_H: add_hours(b, a, REQUEST_NODE_H, "node-h"); break;
+    case GPU_H: add_hours(b, a, REQUEST_GPU_H, "GPU-h"); break;
+    case CORE_H: add_hours(b, a, REQUEST_CORE_H, "core-h"); break;
     case EVIDENCE: add_evidence(b, a); break;
-    case NORMALISED: add_normalised(b, a); break;
-    case TYPICAL: add_nodes(b, a, false); break;
-    case LARGEST: add_nodes(b, a, true); break;
-    case CHOICE: buf_add(b, a->rs->words.headline); break;
-    case STORAGE: add_storage(b, a); break;
-    case USE: leave(b, "'unetctl plan --request' prints what an account has used"); break;
-    case SMALLEST:
-        buf_addf(b, "Scaling table and figure, over %d GPU%s", s->points[0].gpus,
-                 plural(s->points[0].gpus));
-        if (s->points[0].gpus > 1)
-            buf_add(b, ", because: " PROPOSAL_BLANK);
+    case NORMALISED: /* IDRIS counts an hour of an A100 as two, of a V100 as one */
+        if (strstr(gpu, "V100") || strstr(gpu, "A100"))
+            add_sum(b, a, REQUEST_GPU_H, strstr(gpu, "V100") ? 1 : 2, "normalised GPU-h");
+        else
+            LEAVE("the weight of these GPUs");
         break;
-    case MODE: add_mode(b, a); break;
+    case TYPICAL:
+    case LARGEST:
+        if (isnan(nodes))
+            LEAVE("nodes of the request (--request, --gpus-per-node)");
+        else
+            buf_addf(b, "%.0f node%s%s", nodes, plural((long)nodes),
+                     answer == LARGEST ? "" : ", of the jobs with most node-h");
+        break;
+    case STORAGE:
+        if (storage > 0)
+            buf_addf(b, "%.3g GB of results, as the study's runs have; ", storage);
+        buf_add(b, "input data: " PROPOSAL_BLANK);
+        break;
+    case SMALLEST:
+        buf_addf(b, "Scaling table and figure, over %d GPU%s%s", s->points[0].gpus,
+                 plural(s->points[0].gpus),
+                 s->points[0].gpus > 1 ? ", because: " PROPOSAL_BLANK : "");
+        break;
+    case DOUBLING: add_doubling(b, a); break;
     case INPUT: add_input(b, a); break;
-    case EXTRAPOLATION: buf_add(b, "Beyond the measurement, for more GPUs of the same kind"); break;
+    default:
+        if (answer == PEAK)
+            add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h");
+        add_text(b, a, answer);
+        if (answer == MODE)
+            add_doubling(b, a);
     }
 }
 
 void centre_fill(struct table *t, const struct report_series *rs,
                  const struct proposal_facts *facts)
 {
-    const struct asked asked = {rs, &rs->as->series, facts};
-    const struct item *centre = find_centre(facts->centre);
+    struct asked a = {rs, facts, {0}, {NAN, NAN}};
+    const struct item *item = items;
+    double row[REQUEST_COLUMNS], most = -1;
 
-    table_init(t, "What %s asks, with the measurements of %s.", centre->name, rs->label);
-    for (const struct item *item = centre + 1; item < items + NITEMS && item->text; item++) {
+    for (size_t i = 0; i < facts->nrequests; i++) {
+        request_compute(rs, facts, &facts->requests[i], row, a.sum);
+        a.nodes[0] = row[REQUEST_NODE_H] > most ? row[REQUEST_NODES] : a.nodes[0];
+        a.nodes[1] = fmax(a.nodes[1], row[REQUEST_NODES]);
+        most = fmax(most, row[REQUEST_NODE_H]);
+    }
+    while (!item->key || strcmp(item->key, facts->centre) != 0)
+        item++;
+    table_init(t, "What %s asks, with the measurements of %s.", item->name, rs->label);
+    while (++item < items + NITEMS && item->text) {
         struct buf answer = {0};
-        add_answer(&answer, &asked, item->answer);
+        add_answer(&answer, &a, item->answer);
         table_text(t, "asked for", "%s", item->text);
         table_text(t, "answer", "%s", answer.data ? answer.data : "");
         t->failed |= answer.failed;

@@ -16,11 +16,9 @@
 #include "launcher/report/report_internal.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
-#include "src/format/formula.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "src/settings/settings.h"
 
 #define OUTPUTS (TO_MARKDOWN | TO_LATEX)
 #define SCRIPT_MAX (1 << 20)
@@ -32,26 +30,6 @@
 enum { NSCRIPTS = 2 };
 static const char *const script_names[NSCRIPTS] = {"submit_file.sh", "run_file.sh"};
 
-int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e)
-{
-    const char *colon = strrchr(text, ':');
-    long gpus, runs;
-    double hours = NAN;
-    int end = 0, all = 0;
-
-    if (colon)
-        sscanf(colon + 1, "%ld x %ld %n x %lf %n", &gpus, &runs, &end, &hours, &all);
-    if (!end || colon == text || colon - text >= (ptrdiff_t)sizeof dst->name ||
-        colon[1 + (all ? all : end)] || gpus < 1 || gpus > SETTINGS_GPUS_MAX || runs < 1 ||
-        runs > 1000000 || (all && !(hours > 0 && hours <= 1e6)))
-        return err_set(e, ERR_USAGE, "report: --request '%s': must be 'NAME: GPUS x RUNS x HOURS', "
-                       "such as 'training: 8 x 20 x 12.5'; without HOURS, those of a whole run as "
-                       "measured", text);
-    *dst = (struct proposal_request){.gpus = (int)gpus, .runs = runs, .hours = hours};
-    snprintf(dst->name, sizeof dst->name, "%.*s", (int)(colon - text), text);
-    return 0;
-}
-
 /* Returns the largest count that the model may predict, or the largest measured one if the model
  * cannot be used. */
 static int last_count(const struct report_series *rs)
@@ -60,140 +38,6 @@ static int last_count(const struct report_series *rs)
     int largest = s->points[s->npoints - 1].gpus;
 
     return model_is_usable(&rs->as->steady) ? MODEL_FURTHEST * largest : largest;
-}
-
-static const char *const heads[REQUEST_COLUMNS] = {
-    "GPUs", "nodes", "runs", "hours of a run", "GPU-h", "node-h", "core-h", "billed h", "FLOP",
-    "storage GB"};
-
-static void add_row(struct table *t, const char *name, const double v[REQUEST_COLUMNS], int from,
-                    const struct proposal_facts *facts)
-{
-    table_text(t, "job type", "%s", name);
-    for (int i = 0; i < REQUEST_COLUMNS; i++)
-        if ((i == REQUEST_FLOP && !(facts->flop > 0)) ||
-            (i == REQUEST_BILLED && !facts->billing))
-            table_word(t, heads[i], "-");
-        else if (i < from)
-            table_word(t, heads[i], "%s", "");
-        else if (isnan(v[i]))
-            table_word(t, heads[i], PROPOSAL_BLANK);
-        else if (v[i] < 1 || v[i] >= 1e12)
-            table_word(t, heads[i], "%.4g", v[i]);
-        else
-            table_word(t, heads[i], "%.*f", v[i] == floor(v[i]) || v[i] >= 1000 ? 0 : 2, v[i]);
-}
-
-const char *efficiency_describe(const struct report_series *rs, int gpus, char dst[128])
-{
-    const struct series *s = &rs->as->series;
-    const struct series_point *p = series_find(s, gpus);
-    const struct model *m = &rs->as->steady;
-    const struct ratio *r = p ? series_efficiency(s, p) : NULL;
-    double share = (double)s->points[0].gpus / gpus;
-
-    if (p == s->points)
-        snprintf(dst, 128, "1 (base case)");
-    else if (r && interval_is_known(&r->interval))
-        snprintf(dst, 128, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
-                 r->interval.high);
-    else if (r && isfinite(r->value))
-        snprintf(dst, 128, "%.2f, measured, without an interval", r->value);
-    else if (model_is_usable(m) && !model_is_extrapolation(m, gpus) && gpus > m->smallest) {
-        struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
-        snprintf(dst, 128, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
-                 share * b.low, share * b.high,
-                 gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
-    } else
-        snprintf(dst, 128, "not measured, not predicted");
-    return dst;
-}
-
-static double known(double value)
-{
-    return value > 0 ? value : NAN;
-}
-
-/* Returns the hours of one run: those of the request, or of a measured whole run, rounded up so
- * that printed numbers multiply; NaN: unknown. */
-static double request_hours(const struct report_series *rs, const struct proposal_request *q)
-{
-    const struct series_point *p = series_find(&rs->as->series, q->gpus);
-    double measured = p ? p->q[QUANTITY_WHOLE].median / 3600 : NAN;
-    double step = measured < 1 ? 1e4 : 1e2;
-
-    return isnan(q->hours) ? ceil(measured * step) / step : q->hours;
-}
-
-void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
-                     const struct proposal_request *q, double dst[REQUEST_COLUMNS])
-{
-    const struct series_point *p = series_find(&rs->as->series, q->gpus);
-    double hours = request_hours(rs, q), all = (double)q->runs * hours;
-    double nodes = p && p->nodes ? p->nodes : ceil(q->gpus / known(facts->gpus_per_node));
-    double cores = known(facts->cpus_per_gpu) * q->gpus;
-    const struct formula_value job[] = {{"gpus", q->gpus}, {"cores", cores},
-                                        {"mem", nodes * known(facts->mem_gb)}, {"nodes", nodes},
-                                        {NULL, 0}};
-    double billed = NAN;
-
-    if (facts->billing)
-        formula_compute(facts->billing, job, &billed);
-    const double v[REQUEST_COLUMNS] = {
-        [REQUEST_GPUS] = q->gpus,
-        [REQUEST_NODES] = nodes,
-        [REQUEST_RUNS] = (double)q->runs,
-        [REQUEST_HOURS] = hours,
-        [REQUEST_GPU_H] = q->gpus * all,
-        [REQUEST_NODE_H] = nodes * all,
-        [REQUEST_CORE_H] = cores * all,
-        [REQUEST_BILLED] = all * billed,
-        [REQUEST_FLOP] = p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
-        [REQUEST_STORAGE] = known(facts->run_bytes) * (double)q->runs / 1e9};
-
-    memcpy(dst, v, sizeof v);
-}
-
-void proposal_request_fill(struct table *t, const struct report_series *rs,
-                           const struct proposal_facts *facts)
-{
-    double sum[REQUEST_COLUMNS] = {0}, row[REQUEST_COLUMNS];
-    char cores[48] = "", bytes[96] = "", flop[128] = "", billed[160] = "", word[128];
-
-    if (facts->cpus_per_gpu)
-        snprintf(cores, sizeof cores, ", %d for each GPU", facts->cpus_per_gpu);
-    if (facts->run_bytes > 0)
-        snprintf(bytes, sizeof bytes, " Storage: %.3g GB for each run, as a finished one of the "
-                 "study has.", facts->run_bytes / 1e9);
-    if (facts->flop > 0)
-        snprintf(flop, sizeof flop, " FLOP: %.4g for each of the %s, times the measured "
-                 "throughput and all hours: an upper bound.", facts->flop, rs->as->series.unit);
-    if (facts->billing)
-        snprintf(billed, sizeof billed, " billed h: runs x hours x %.100s.", facts->billing);
-    table_init(t, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
-               "node-h: whole nodes. core-h: the cores that jobs ask for%s.%s Hours that the "
-               "request does not give are those of a whole run%s, rounded up.%s%s", rs->label,
-               cores, billed,
-               rs->as->series.logged ? ", as logged" : ", from its job's start to its end", bytes,
-               flop);
-    for (size_t i = 0; i < facts->nrequests; i++) {
-        request_compute(rs, facts, &facts->requests[i], row);
-        add_row(t, facts->requests[i].name, row, REQUEST_GPUS, facts);
-        table_text(t, "efficiency", "%s",
-                   efficiency_describe(rs, facts->requests[i].gpus, word));
-        for (int k = 0; k < REQUEST_COLUMNS; k++)
-            sum[k] += row[k];
-    }
-    if (facts->nrequests == 1)
-        return;
-    for (int k = 0; !facts->nrequests && k < REQUEST_COLUMNS; k++)
-        sum[k] = NAN;
-    add_row(t, facts->nrequests ? "all" : PROPOSAL_BLANK, sum,
-            facts->nrequests ? REQUEST_GPU_H : REQUEST_GPUS, facts);
-    if (facts->nrequests)
-        table_word(t, "efficiency", "%s", "");
-    else
-        table_text(t, "efficiency", PROPOSAL_BLANK);
 }
 
 /* The job scripts that stand for all. */
@@ -386,30 +230,11 @@ static void add_scripts(struct doc *d, const struct scripts *scripts)
     buf_destroy(&text);
 }
 
-/* Says in sentences what the table of requests adds up to. */
-static void add_wish(struct doc *d, const struct report_series *rs,
-                     const struct proposal_facts *facts)
-{
-    struct buf text = {0};
-
-    for (size_t i = 0; i < facts->nrequests; i++) {
-        const struct proposal_request *q = &facts->requests[i];
-        double hours = request_hours(rs, q);
-        buf_addf(&text, "We request %ld run%s of %s on %d GPU%s", q->runs, plural(q->runs), q->name,
-                 q->gpus, plural(q->gpus));
-        if (isfinite(hours))
-            buf_addf(&text, ", %.4g h each: %.4g GPU-h.\n", hours,
-                     q->gpus * (double)q->runs * hours);
-        else
-            buf_addf(&text, ", " PROPOSAL_BLANK " h each.\n");
-    }
-    doc_paragraph(d, OUTPUTS, &text);
-}
-
 /* Builds the document. drawn: there is a PDF of the figure. */
 static void build(struct doc *d, const struct report *r, const struct proposal_facts *facts,
                   const struct scripts *scripts, struct chart *figure, bool drawn)
 {
+    struct buf text = {0};
     struct table t;
 
     doc_init(d);
@@ -437,7 +262,8 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
         add_method(d, &r->series[i], facts);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Requested resources");
-    add_wish(d, &r->series[0], facts);
+    proposal_request_describe(&text, &r->series[0], facts);
+    doc_paragraph(d, OUTPUTS, &text);
     proposal_request_fill(&t, &r->series[0], facts);
     doc_table(d, OUTPUTS, &t);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "Storage of the input data, and of what is kept: "

@@ -46,9 +46,14 @@ int proposal_request_decode(const char *text, struct proposal_request *dst, stru
  * the list of centres. */
 int centre_check(const char *name, struct err *e);
 
-/* Fills t with a row per request and their sum. Measurements are those of rs. */
+/* Fill t with a row per request and their sum, and with one per item of the centre; add a sentence
+ * per request. Measurements are those of rs. */
 void proposal_request_fill(struct table *t, const struct report_series *rs,
                            const struct proposal_facts *facts);
+void centre_fill(struct table *t, const struct report_series *rs,
+                 const struct proposal_facts *facts);
+void proposal_request_describe(struct buf *b, const struct report_series *rs,
+                               const struct proposal_facts *facts);
 
 /* Writes proposal.tex, proposal.md, the figure scaling, results.csv and the job scripts into dir,
  * which does not exist or is empty; completes the facts. Returns 0, or -1: with ERR_CONFIG if

@@ -79,32 +79,6 @@ int figures_draw(struct figures *f, const char *dir, struct err *e);
 /* Writes results.csv, and results_2.csv ... of further sources, into dir. Returns 0, or -1. */
 int folder_write_results(const struct report *r, const char *dir, struct err *e);
 
-/* proposal.c. What a request of `--proposal` adds up to; NaN: unknown. */
-struct proposal_facts;
-struct proposal_request;
-enum request_column {
-    REQUEST_GPUS, /* of a run, and the next three */
-    REQUEST_NODES,
-    REQUEST_RUNS,
-    REQUEST_HOURS,
-    REQUEST_GPU_H,
-    REQUEST_NODE_H,
-    REQUEST_CORE_H,
-    REQUEST_BILLED,
-    REQUEST_FLOP,
-    REQUEST_STORAGE,
-    REQUEST_COLUMNS
-};
-void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
-                     const struct proposal_request *q, double dst[REQUEST_COLUMNS]);
-
-/* proposal.c. Returns the efficiency at a count, measured or predicted, in words. */
-const char *efficiency_describe(const struct report_series *rs, int gpus, char dst[128]);
-
-/* centres.c. Fills t with a row for each item of a centre. */
-void centre_fill(struct table *t, const struct report_series *rs,
-                 const struct proposal_facts *facts);
-
 /* contents.c. Initialises d as a document of these parts and, unless f is NULL, of all figures,
  * runs and definitions. */
 void contents_build(struct doc *d, const struct report *r, unsigned parts, struct figures *f);

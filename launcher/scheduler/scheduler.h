@@ -171,15 +171,14 @@ struct scheduler_found {
     bool is_answered; /* the cluster has an accounting that answers */
 };
 
-/* All but name and submit may be NULL: nothing is found or refused then. */
 /* What the jobs of an account took since a date, of those that Slurm shows this user. */
 struct scheduler_usage {
     size_t jobs, completed;
-    double gpu_hours, core_hours;
-    double recent_gpu_hours; /* of the last SCHEDULER_RECENT_DAYS */
+    double gpu_hours, recent_gpu_hours; /* recent: of the last SCHEDULER_RECENT_DAYS */
 };
 #define SCHEDULER_RECENT_DAYS 30
 
+/* All but name and submit may be NULL: nothing is found or refused then. */
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -655,21 +656,18 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
 /* Adds a job that sacct shows: START, ELAPSED seconds, "cpu=4,gres/gpu=2,node=1", STATE. */
 static void add_usage(char *f[COMMAND_FIELDS_MAX], time_t now, struct scheduler_usage *dst)
 {
-    const char *gpus = strstr(f[2], "gres/gpu="), *cores = strstr(f[2], "cpu=");
-    double hours = atof(f[1]) / 3600, days = SCHEDULER_RECENT_DAYS;
+    const char *gpus = strstr(f[2], "gres/gpu=");
+    double hours = atof(f[1]) / 3600, n = gpus ? atof(gpus + strlen("gres/gpu=")) : 0;
     struct tm tm = {.tm_isdst = -1};
-    double gpu_hours = gpus ? hours * atof(gpus + strlen("gres/gpu=")) : 0;
 
     if (!(hours > 0) || !strptime(f[0], "%Y-%m-%dT%H:%M:%S", &tm))
         return;
     double age = difftime(now, mktime(&tm)) / 3600; /* of its start, in hours */
-    double recent = (age < 24 * days ? age : 24 * days) - (age - hours);
+    double recent = fmin(age, 24 * SCHEDULER_RECENT_DAYS) - (age - hours);
     dst->jobs++;
     dst->completed += strcmp(f[3], "COMPLETED") == 0;
-    dst->gpu_hours += gpu_hours;
-    dst->core_hours += cores ? hours * atof(cores + strlen("cpu=")) : 0;
-    if (recent > 0)
-        dst->recent_gpu_hours += recent < hours ? gpu_hours * recent / hours : gpu_hours;
+    dst->gpu_hours += n * hours;
+    dst->recent_gpu_hours += n * fmax(0, fmin(recent, hours));
 }
 
 static int slurm_usage(struct scheduler *s, const char *account, time_t since,
