@@ -474,32 +474,27 @@ static double sum_of_log(const struct result *r)
 /* Adds that the logs of programs say more than their jobs took, or cover a small part of them. */
 static void add_uncovered(struct decision *d, const struct series *s)
 {
-    const struct result *worst = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
-        const struct result *r = &s->rows[i];
-        if (sum_of_log(r) > OVERLONG * r->job_s + OVERLONG_S && !n++)
-            worst = r;
-    }
-    if (n) {
-        add_caveat(d, CAVEAT_LONG_LOGS,
-            "The times in the logs of %zu of %zu run%s add up to more than their jobs took, that of "
-            "%.60s to %.4g s of %.4g s: they may have another unit, or be those of several ranks.",
-            n, s->nrows, plural((long)s->nrows), worst->run, sum_of_log(worst), worst->job_s);
-        return;
-    }
+    const struct result *longest = NULL, *worst = NULL;
+    size_t nlong = 0, n = 0;
 
     for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
         const struct result *r = &s->rows[i];
         double covered = sum_of_log(r);
+        if (covered > OVERLONG * r->job_s + OVERLONG_S && !nlong++)
+            longest = r;
         if (!(covered > 0 && covered < COVERED * r->job_s && r->job_s - covered > UNCOVERED_S))
             continue;
         n++;
         if (!worst || covered / r->job_s < sum_of_log(worst) / worst->job_s)
             worst = r;
     }
-    if (n)
+    if (nlong)
+        add_caveat(d, CAVEAT_LONG_LOGS,
+            "The times in the logs of %zu of %zu run%s add up to more than their jobs took, that of "
+            "%.60s to %.4g s of %.4g s: they may have another unit, or be those of several ranks.",
+            nlong, s->nrows, plural((long)s->nrows), longest->run, sum_of_log(longest),
+            longest->job_s);
+    else if (n)
         add_caveat(d, CAVEAT_SHORT_LOGS,
             "The logs of %zu of %zu run%s cover less than half of their jobs, that of %.60s %.4g s "
             "of %.4g s. No speed-up of %ss includes the rest, such as start-up, evaluation or work "

@@ -502,7 +502,7 @@ static int print_grant(struct workspace *w, struct err *e)
     const char *account = w->plan.options.account;
     struct scheduler_usage usage;
     struct scheduler *scheduler;
-    time_t until, since;
+    time_t until, since, today = time(NULL);
 
     if (!given.until)
         return err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such as 2027-03-31");
@@ -511,7 +511,7 @@ static int print_grant(struct workspace *w, struct err *e)
     since = until - 365 * 86400;
     if (given.since && decode_day("since", given.since, &since, e))
         return -1;
-    if (since >= until || since > time(NULL))
+    if (since >= until || since > today)
         return err_set(e, ERR_USAGE, "plan: --since %s must be before --until and not after today",
                        given.since ? given.since : "(a year before --until)");
     if (print_gain(w, e))

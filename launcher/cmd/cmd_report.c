@@ -208,20 +208,17 @@ static int print_text(const struct report *r, const char *written, struct err *e
 static int write_proposal(const struct sources *in, const struct report *r, struct err *e)
 {
     struct proposal_request decoded[CLI_LIST_MAX];
-    struct proposal_facts facts = {0};
+    struct proposal_facts facts = {.gpus_per_node = (int)given.gpus_per_node, .flop = given.flop,
+                                   .centre = given.centre, .requests = decoded};
 
     if (in->count == 1) {
-        facts.gpus_per_node = in->gpus_per_node;
+        facts.gpus_per_node = facts.gpus_per_node ? facts.gpus_per_node : in->gpus_per_node;
         facts.cpus_per_gpu = in->cpus_per_gpu;
         facts.mem_gb = in->mem_gb;
         facts.billing = *in->billing ? in->billing : NULL;
         path_format(facts.study_dir, "%s", in->study_dir);
         memcpy(facts.cluster, in->site, sizeof facts.cluster);
     }
-    facts.gpus_per_node = given.gpus_per_node ? (int)given.gpus_per_node : facts.gpus_per_node;
-    facts.flop = given.flop;
-    facts.centre = given.centre;
-    facts.requests = decoded;
     for (; facts.nrequests < given.requests.count; facts.nrequests++)
         if (proposal_request_decode(given.requests.values[facts.nrequests],
                                     &decoded[facts.nrequests], e))

@@ -330,15 +330,12 @@ static void read_run(struct scripts *scripts, const struct report *r, struct pro
     path_format(dir, "%s/runs/%s", facts->study_dir, p->rows[0].run);
     facts->run_bytes = measure_folder(dir);
     scripts->run = &p->rows[0];
-    facts->has_scripts = true;
     for (int i = 0; i < NSCRIPTS; i++) {
         path_format(path, "%s/%s", dir, script_names[i]);
         scripts->texts[i] = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
-        if (!scripts->texts[i]) {
-            scripts->run = NULL;
-            facts->has_scripts = false;
-        }
+        scripts->run = scripts->texts[i] ? scripts->run : NULL;
     }
+    facts->has_scripts = scripts->run != NULL;
 }
 
 /* Adds what the model expects beyond the largest measured count, or its interval. */

@@ -61,30 +61,21 @@ static int read_rounds(struct sources *s, struct workspace *w, const struct resu
 }
 
 /* Adds a line for each count that is known not to run and has no run, and finds the base case. */
-static int note_refused(struct sources *s, const struct study *study, const struct results *table,
-                        struct err *e)
+static void note_refused(struct sources *s, const struct study *study, const struct results *table)
 {
-    struct buf b = {0};
-
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
         if (r->state == RESULT_DONE && plan_refusal(study, 1) && (!s->base || r->gpus < s->base))
             s->base = r->gpus;
     }
-    if (s->left_out)
-        buf_add(&b, s->left_out);
-    for (size_t i = 0; i < study->expect.count; i++) {
+    for (size_t i = 0, k; i < study->expect.count; i++) {
         int gpus = atoi(study->expect.lines[i]);
-        size_t k = 0;
-        while (k < table->count && table->rows[k].gpus != gpus)
+        for (k = 0; k < table->count && table->rows[k].gpus != gpus;)
             k++;
         if (k == table->count)
-            buf_addf(&b, "%d GPU%s: not measured, as study.yaml says (expect): %s\n", gpus,
+            buf_addf(&s->left_out, "%d GPU%s: not measured, as study.yaml says (expect): %s\n", gpus,
                      plural(gpus), plan_refusal(study, gpus));
     }
-    free(s->left_out);
-    s->left_out = b.length ? buf_steal(&b) : NULL;
-    return b.failed ? mem_fail(e) : 0;
 }
 
 int sources_add_study(struct sources *s, const char *dir, struct err *e)
@@ -110,10 +101,13 @@ int sources_add_study(struct sources *s, const char *dir, struct err *e)
                        "writes it elsewhere)", w.plan.study.dir);
     else
         rc = plan_open_variants(&w.plan, &args, e) ||
-                     collect_study(&w, s->into_study, &source->results, e) ||
-                     note_refused(s, &w.plan.study, &source->results, e)
+                     collect_study(&w, s->into_study, &source->results, e)
                  ? -1
                  : 0;
+    if (rc == 0) {
+        note_refused(s, &w.plan.study, &source->results);
+        rc = s->left_out.failed ? mem_fail(e) : 0;
+    }
     s->count += rc == 0;
     if (rc == 0 && s->count == 1)
         rc = read_rounds(s, &w, &source->results, e);
@@ -154,7 +148,7 @@ void sources_apply(const struct sources *s, struct analysis_options *o)
         o->rule.looks = s->looks.n ? &s->looks : NULL;
         o->design = s->design;
     }
-    o->left_out = s->left_out;
+    o->left_out = s->left_out.data;
     if (!o->facts.base)
         o->facts.base = s->base;
     o->facts.unit = s->unit;
@@ -172,5 +166,5 @@ void sources_destroy(struct sources *s)
         results_destroy(&s->list[i].results);
     free(s->list);
     free(s->design);
-    free(s->left_out);
+    buf_destroy(&s->left_out);
 }

@@ -20,7 +20,7 @@ struct sources {
     /* Of the rounds of the first source, and what is said of them; NULL: it had none. */
     struct quality_looks looks;
     char *design;
-    char *left_out; /* lines on counts that studies expect not to run; NULL: none */
+    struct buf left_out; /* lines on counts that studies expect not to run, or no data */
     int base;       /* the smallest measured count, if these have the smaller ones; or 0 */
     /* Of the last study: its folder, or "" if there is none; the name of its site, or "" unless
      * that is of one cluster; and what the site has. */
