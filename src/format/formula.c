@@ -2,56 +2,36 @@
 #include "config.h"
 #include "src/format/formula.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Skips blanks and, if it comes next, the sign. Returns whether it came. */
-static bool takes(const char **at, char sign)
+/* Reads a number or a name, then factors. Returns what is behind it, or NULL if neither is there. */
+static const char *read_term(const char *at, const struct formula_value *values, double *dst)
 {
-    *at += strspn(*at, " \t");
-    if (**at != sign)
-        return false;
-    ++*at;
-    return true;
-}
+    char name[16], sign[2];
+    double factor;
+    int n = 0;
 
-/* Reads a number or a name, then factors. Sets *at to NULL if neither is there. */
-static double read_term(const char **at, const struct formula_value *values)
-{
-    char *end;
-    size_t n = 0;
-
-    *at += strspn(*at, " \t");
-    double value = isdigit((unsigned char)**at) ? strtod(*at, &end) : NAN;
-    if (!isdigit((unsigned char)**at)) {
-        while (isalpha((unsigned char)(*at)[n]))
-            n++;
-        while (values->name && (strlen(values->name) != n || strncmp(*at, values->name, n) != 0))
+    if (sscanf(at, " %15[a-zA-Z]%n", name, &n) == 1) {
+        while (values->name && strcmp(values->name, name) != 0)
             values++;
-        value = values->value;
-        end = values->name ? (char *)*at + n : NULL;
+        *dst = values->value;
     }
-    *at = end;
-    for (bool times; *at && ((times = takes(at, '*')) || takes(at, '/'));) {
-        double factor = strtod(*at, &end);
-        value = times ? value * factor : value / factor;
-        *at = end > *at && factor > 0 ? end : NULL;
-    }
-    return value;
+    if (n ? !values->name : sscanf(at, "%lf%n", dst, &n) != 1 || *dst < 0)
+        return NULL;
+    for (at += n; sscanf(at, " %1[*/] %lf%n", sign, &factor, &n) == 2 && factor > 0; at += n)
+        *dst = *sign == '*' ? *dst * factor : *dst / factor;
+    return at + strspn(at, " \t");
 }
 
 bool formula_compute(const char *text, const struct formula_value *values, double *dst)
 {
     bool most = strncmp(text, "max(", 4) == 0;
-    const char *at = text + (most ? 4 : 0);
+    const char *at = read_term(text + (most ? 4 : 0), values, dst);
 
-    *dst = read_term(&at, values);
-    while (at && most && takes(&at, ',')) {
-        double next = read_term(&at, values);
+    for (double next; at && most && *at == ',' && (at = read_term(at + 1, values, &next));)
         *dst = next > *dst || isnan(next) ? next : *dst;
-    }
-    return at && (!most || takes(&at, ')')) && !at[strspn(at, " \t")];
+    at = at && most ? *at == ')' ? at + 1 : NULL : at;
+    return at && !at[strspn(at, " \t")];
 }

@@ -123,7 +123,7 @@ static void check_formulas(void)
     static const char *const wrong[] = {
         "", "gpu", "max", "max(", "max(gpus", "max(gpus,)", "2 3", "(2", "2)", "2 *", "* 2",
         "gpus/0",
-        "gpus*-1", "mem)", "max(mem, 2", "gpus;", "min(gpus, 2)", "max(max(2))"};
+        "gpus*-1", "-1", "nan", "inf", "gpus*nan", "mem)", "max(mem, 2", "gpus;", "min(gpus, 2)", "max(max(2))"};
     double v;
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
