@@ -11,6 +11,8 @@
 #include "src/mem.h"
 #include "src/stat.h"
 
+/* Epochs needed are assumed to differ by so much between seeds where that was not seen. */
+#define SCATTER_UNSEEN 1.1
 #define MAD_SCALE 1.4826 /* makes the median absolute deviation of normal values their sd */
 
 static const double *values_of(const struct result *r, enum convergence_metric metric)
@@ -148,13 +150,15 @@ static void compare_point(struct convergence_point *p, const struct convergence_
     bool ranges = p != base && p->nruns && base->nruns && isfinite(p->most_s) &&
                   isfinite(base->most_s);
 
+    double unseen = p->nruns == 1 || base->nruns == 1 ? SCATTER_UNSEEN : 1;
+
     p->epochs_ratio = p->epochs / base->epochs;
-    p->epochs_ratio_least = ranges && !isnan(p->epochs) ? (p->least - 0.5) / (base->most + 0.5) : NAN;
-    p->epochs_ratio_most = ranges && !isnan(p->epochs) ? (p->most + 0.5) / (base->least - 0.5) : NAN;
+    p->epochs_ratio_least = ranges && !isnan(p->epochs) ? (p->least - 0.5) / (base->most + 0.5) / unseen : NAN;
+    p->epochs_ratio_most = ranges && !isnan(p->epochs) ? (p->most + 0.5) / (base->least - 0.5) * unseen : NAN;
     p->epoch_s_ratio = base->epoch_s / p->epoch_s;
     p->speedup = base->seconds / p->seconds;
-    p->speedup_least = ranges ? base->least_s / p->most_s : NAN;
-    p->speedup_most = ranges ? base->most_s / p->least_s : NAN;
+    p->speedup_least = ranges ? base->least_s / p->most_s / unseen : NAN;
+    p->speedup_most = ranges ? base->most_s / p->least_s * unseen : NAN;
 }
 
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,

@@ -12,10 +12,10 @@
 
 #define CORRELATION 0.5 /* of the noise of neighbouring epochs */
 #define SPEED 2.        /* of an epoch with 2 GPUs */
-#define APART 1.25      /* as in the verdict (launcher/report/verdict.c) */
+#define APART 1.2       /* as in the verdict (launcher/report/verdict.c) */
 
 /* What a study draws by chance. */
-enum { EPOCHS = 71, HEAVY, SIZE, NOISE, TIME = NOISE + 4 };
+enum { EPOCHS = 71, HEAVY, SIZE, SCATTER, RUN, NOISE, TIME = NOISE + 4 };
 
 enum shape { EXPONENTIAL, POWER, SCHEDULE, NSHAPES };
 static const char *const shapes[NSHAPES] = {"exponential", "power", "late drop by schedule"};
@@ -32,7 +32,7 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
     [WRONG] = {"where there is none, or the opposite", SIMULATE_AT_MOST, 0.05},
     [ERROR] = {"error of the ratio", SIMULATE_SHOWN_MEDIAN, 0},
     [SIZE_OF] = {"its size", SIMULATE_SHOWN_MEDIAN, 0},
-    [HELD] = {"the range holds the truth", SIMULATE_AT_LEAST, 0.92},
+    [HELD] = {"the range holds the truth", SIMULATE_AT_LEAST, 0.95},
     [HEADLINE] = {"the verdict has the time", SIMULATE_SHOWN, 0},
     [OFF] = {"and it is wrong by 10 %", SIMULATE_AT_MOST, 0.05},
 };
@@ -63,6 +63,8 @@ static void add_run(struct results *table, enum shape shape, int gpus, long seed
     size_t n = lengths[rng_u64(EPOCHS, number, 0) % (sizeof lengths / sizeof *lengths)];
     double size = sizes[rng_u64(SIZE, number, 0) % (sizeof sizes / sizeof *sizes)], noise = 0;
     bool heavy = rng_u64(HEAVY, number, 0) & 1;
+    double slower = exp((double)(rng_u64(SCATTER, number, 0) & 1) * 0.05 *
+                        rng_normal(RUN, number, (uint64_t)(gpus * 1000 + seed)));
 
     r->curve = curve_create(n, 0, &table_error);
     for (size_t i = 0; r->curve && i < n; i++) {
@@ -72,8 +74,8 @@ static void add_run(struct results *table, enum shape shape, int gpus, long seed
             z[k] = rng_normal(NOISE + k, number, place);
         double fresh = heavy ? z[0] / sqrt(z[1] * z[1] + z[2] * z[2] + z[3] * z[3]) : z[0];
         noise = i ? CORRELATION * noise + sqrt(1 - CORRELATION * CORRELATION) * fresh : fresh;
-        r->curve->loss[i] = loss_at(shape, (double)(i + 1) / (double)n / (gpus > 1 ? ratio : 1)) +
-                            size * noise;
+        r->curve->loss[i] = size * noise + loss_at(shape, (double)(i + 1) / (double)n / slower /
+                                                              (gpus > 1 ? ratio : 1));
         r->curve->seconds[i] = 8 / (gpus > 1 ? SPEED : 1) *
                                exp(0.01 * rng_normal(TIME, number, place));
     }
@@ -115,6 +117,7 @@ static void study(size_t i, uint64_t number, double *values)
 const struct simulate_area simulate_target = {
     .name = "target",
     .what = "Losses of 15 to 100 epochs on 1 and 2 GPUs, with noise of 0.3 to 3 % that is normal "
-            "or has Student's t of 3 degrees of freedom.",
+            "or has Student's t of 3 degrees of freedom; in half of the studies the epochs that "
+            "runs need scatter by 5 %.",
     .statements = statements, .nstatements = NSTATEMENTS, .ncases = NSHAPES * NRATIOS * NSEEDS,
     .quick = 30, .describe = describe, .study = study};
