@@ -103,7 +103,10 @@ static const char *describe_op(const struct op *op, struct buf *node)
         return "ConvTranspose";
     }
     if (op->kind == &max_pool2d_kind || op->kind == &avg_pool2d_kind) {
-        add_ints(node, "kernel_shape", 2, 2);
+        bool overlaps = op->kind == &max_pool2d_kind && op->attr.kernel == 3;
+
+        add_ints(node, "kernel_shape", 2, overlaps ? 3 : 2);
+        add_ints(node, "pads", 4, overlaps);
         add_ints(node, "strides", 2, 2);
         return op->kind == &max_pool2d_kind ? "MaxPool" : "AveragePool";
     }

@@ -154,7 +154,7 @@ struct kernel;
 struct op;
 
 struct op_attr {
-    int kernel;           /* conv2d: side of the window, 1 or 3 */
+    int kernel;           /* conv2d: side of the window, 1, 3, 5 or 7; max_pool2d: 3, or 0 for 2 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
     int64_t height, width, channels; /* the result's, where the inputs do not determine them */
     double rate;          /* dropout: the probability that a number becomes 0 */

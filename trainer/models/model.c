@@ -102,8 +102,8 @@ static int check_name(const struct graph *g, const char *name, struct err *e)
 static struct tensor *append_conv(struct graph *g, const struct network_config *config,
                                   const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    if (a->kernel != 1 && a->kernel != 3) {
-        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; it can be 1 or 3", a->kernel);
+    if (a->kernel < 1 || a->kernel > 7 || a->kernel % 2 == 0) {
+        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; it can be 1, 3, 5 or 7", a->kernel);
         return NULL;
     }
     if (check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
@@ -140,7 +140,7 @@ static struct tensor *append_batch_norm(struct graph *g, const struct network_co
     return batch_norm_append(g, a->name, x, config->batch_norm == BATCH_NORM_SYNC, e);
 }
 
-static int check_pool(const struct tensor *x, struct err *e)
+static int check_halved(const struct tensor *x, struct err *e)
 {
     char shape[64];
 
@@ -148,6 +148,15 @@ static int check_pool(const struct tensor *x, struct err *e)
         return 0;
     return err_set(e, ERR_CONFIG, "%s is too small to halve: use larger images or less pooling",
                    layer_shape(x, shape));
+}
+
+/* The preset of the kernel is 0, which is 2. */
+static struct tensor *append_max_pool(struct graph *g, const struct network_config *config,
+                                      const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if ((a->kernel && check_number("kernel", a->kernel, 2, 3, e)) || check_halved(x, e))
+        return NULL;
+    return max_pool2d_append(g, x, (int)a->kernel, e);
 }
 
 static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
@@ -217,7 +226,7 @@ const struct layer_kind layer_kinds[] = {
     {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
     {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
     {"relu", {NULL}, 0, 0, NULL, relu_append, false},
-    {"max_pool", {NULL}, 0, 0, NULL, max_pool2d_append, true},
+    {"max_pool", {"kernel"}, 0, 0, append_max_pool, NULL, false},
     {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
     {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},
     {"subsample", {"channels"}, 1, 0, append_subsample, NULL, false},
@@ -233,7 +242,7 @@ struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
                             const struct network_config *config, const struct layer_args *args,
                             struct tensor *x, struct err *e)
 {
-    if (kind->halves && check_pool(x, e))
+    if (kind->halves && check_halved(x, e))
         return NULL;
     return kind->append ? kind->append(g, config, args, x, e) : kind->append_plain(g, x, e);
 }

@@ -28,8 +28,8 @@ struct loss_terms {
     double alpha, beta;                     /* of Dice */
 };
 
-/* A convolution with `channels` output channels; kernel: 1 or 3, stride: 1 or 2; see conv2d_kind
- * about borders and sizes. */
+/* A convolution with `channels` output channels; kernel: 1, 3, 5 or 7, stride: 1 or 2; see
+ * conv2d_kind about borders and sizes. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
                              int kernel, int stride, bool bias, struct err *e);
 
@@ -43,7 +43,9 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
                                  struct err *e);
 
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e);
-struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* kernel: 2, which halves height and width rounded down, or 3, rounded up. */
+struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, struct err *e);
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
 
 /* A transposed convolution, 3x3, stride 2, with bias, which doubles height and width. */

@@ -125,12 +125,23 @@ const struct op_kind fold_norm_kind = {
 
 /* The op max_pool2d and its gradient. */
 
+static int infer_max_pool2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim;
+
+    if (attr->kernel != 3)
+        return ops_infer_pooled(attr, in, out, e);
+    out[0] = shape_nhwc(x[DIM_N], (x[DIM_H] + 1) / 2, (x[DIM_W] + 1) / 2, x[DIM_C]);
+    return 0;
+}
+
 static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *const *in,
                                  struct shape *out, struct err *e)
 {
     struct shape pooled;
 
-    if (ops_infer_pooled(attr, &in[1], &pooled, e) < 0)
+    if (infer_max_pool2d(attr, &in[1], &pooled, e) < 0)
         return -1;
     if (!shape_equal(&in[0]->shape, &pooled))
         return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
@@ -151,14 +162,14 @@ static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *
 static int grad_max_pool2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *y = op->out[0];
-    struct tensor *dx = graph_append_result(g, &max_pool2d_grad_kind, NULL,
+    struct tensor *dx = graph_append_result(g, &max_pool2d_grad_kind, &op->attr,
                                             (struct tensor *[]){y->grad, x}, e);
 
     return add_to_grad(g, x, dx, e);
 }
 
 const struct op_kind max_pool2d_kind = {
-    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_max_pool2d,
+    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = infer_max_pool2d, .grad = grad_max_pool2d,
 };
 const struct op_kind max_pool2d_grad_kind = {
     .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = infer_max_pool2d_grad,
@@ -168,9 +179,11 @@ const struct op_kind max_pool2d_grad_add_kind = {
     .infer = infer_max_pool2d_grad_add,
 };
 
-struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
+struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, struct err *e)
 {
-    return graph_append_result(g, &max_pool2d_kind, NULL, &x, e);
+    struct op_attr attr = {.kernel = kernel == 3 ? 3 : 0};
+
+    return graph_append_result(g, &max_pool2d_kind, &attr, &x, e);
 }
 
 /* The op avg_pool2d and its gradient. */

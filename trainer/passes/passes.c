@@ -295,7 +295,8 @@ static bool join_norm_relu_grad(const struct graph *g, const struct op *relu,
 static bool join_pool_grad_add(const struct graph *g, const struct op *pool, const struct op *add,
                                struct op *fused)
 {
-    *fused = (struct op){.in = {add->in[0], pool->in[0], pool->in[1]}, .out = {add->out[0]}};
+    *fused = (struct op){.attr = pool->attr, .in = {add->in[0], pool->in[0], pool->in[1]},
+                         .out = {add->out[0]}};
     return add->in[1] == pool->out[0] && add->in[0] != pool->out[0] &&
            graph_is_private(g, pool, add);
 }

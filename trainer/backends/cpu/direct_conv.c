@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions and transposed convolutions with all windows and strides of core/ops.def and any
- * number of channels, for ops that the faster kernels do not support.
+ * number of channels, for ops that the faster kernels do not support; but for gradients of inputs
+ * with windows of 5x5 and 7x7.
  *
  * Six ops are one sum of products: both kinds, and their gradients of the input and of the weights.
  * It has a coarse tensor (y of a convolution, x of a transposed one), a fine tensor and weights:
@@ -20,7 +21,7 @@
 #include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/ref/ref.h"
 
-#define MAX_ROWS 3           /* rows of a window */
+#define MAX_ROWS 7           /* rows of a window */
 #define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution of stride 1, at least, if a
                               * batch has as many: shorter rows are joined */
 #define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
@@ -119,7 +120,8 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
     bool transposed = weights->shape.dim[2] == 2;
     struct direct d = {
         .rows = conv_rows_best(), .up = up, .by_src = up, .kernel = (size_t)weights->shape.dim[2],
-        .stride = transposed || op->attr.stride > 1 ? 2 : 1, .pad = weights->shape.dim[2] == 3,
+        .stride = transposed || op->attr.stride > 1 ? 2 : 1,
+        .pad = transposed ? 0 : (size_t)weights->shape.dim[2] / 2,
         .n = (size_t)src->shape.dim[DIM_N], .src_h = (size_t)src->shape.dim[DIM_H],
         .src_w = (size_t)src->shape.dim[DIM_W], .dst_h = (size_t)dst->shape.dim[DIM_H],
         .dst_w = (size_t)dst->shape.dim[DIM_W], .ns = tensor_channels(src),
@@ -421,7 +423,7 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool direct_conv_supports(const struct op *op)
 {
-    return conv_rows_best();
+    return conv_rows_best() && (op->attr.kernel <= 3 || op->kind != &conv2d_grad_input_kind);
 }
 
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)

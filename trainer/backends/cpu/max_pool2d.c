@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling and its gradient. */
+/* Max pooling of 2x2 pixels and its gradient. */
 #include "config.h"
 #include "trainer/backends/cpu/simd.h"
 
@@ -99,7 +99,8 @@ static bool max_pool2d_supports(const struct op *op)
     if (simd_isa() < SIMD_AVX2)
         return false;
 #endif
-    return tensor_channels(x) % MAX_POOL2D_LANES == 0 && x->shape.dim[DIM_H] > 1;
+    return op->attr.kernel != 3 && tensor_channels(x) % MAX_POOL2D_LANES == 0 &&
+           x->shape.dim[DIM_H] > 1;
 }
 
 static int max_pool2d_run(struct op *op, struct exec *x, struct err *e)

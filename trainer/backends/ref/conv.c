@@ -174,7 +174,8 @@ static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const 
 {
     size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel, stride = g->stride;
     size_t x0 = j < pad ? (pad - j + stride - 1) / stride : 0;
-    size_t end = (g->src_w + pad - j + stride - 1) / stride, x1 = end < g->dst_w ? end : g->dst_w;
+    size_t end = g->src_w + pad > j ? (g->src_w + pad - j + stride - 1) / stride : 0;
+    size_t x1 = end < g->dst_w ? end : g->dst_w;
     size_t co_n = g->dst_channels;
 
     memset(sum, 0, co_n * sizeof *sum);

@@ -5,6 +5,112 @@
 
 #include <string.h>
 
+static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
+{
+    const int64_t *d = t->shape.dim;
+
+    return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
+}
+
+/* Max pooling over 3x3 pixels and its gradient. Window y has rows 2y - 1 to 2y + 1. */
+
+#define LANES 16 /* channels of a window at once */
+
+static inline void take_larger(const float *s, size_t n, int k, float *restrict most,
+                               int *restrict which)
+{
+#pragma omp simd
+    for (size_t l = 0; l < n; l++) {
+        bool larger = s[l] > most[l];
+
+        which[l] = larger ? k : which[l];
+        most[l] = larger ? s[l] : most[l];
+    }
+}
+
+/* Sets the largest values of n (at most LANES) channels of a window, from channel c on, and which of
+ * the nine pixels has the first of them. */
+VECTOR_CLONES static void window_max(const struct tensor *src, int64_t image, int64_t y, int64_t x,
+                                     size_t c, size_t n, float *most, int *which)
+{
+    int top = y > 0 ? 0 : 1, bottom = 2 * y + 1 < src->shape.dim[DIM_H] ? 2 : 1;
+    int left = x > 0 ? 0 : 1, right = 2 * x + 1 < src->shape.dim[DIM_W] ? 2 : 1;
+    const float *first = at(src, image, 2 * y + top - 1, 2 * x + left - 1) + c;
+    float m[LANES];
+    int w[LANES];
+
+    for (size_t l = 0; l < LANES; l++) {
+        m[l] = l < n ? first[l] : 0;
+        w[l] = top * 3 + left;
+    }
+    for (int i = top; i <= bottom; i++)
+        for (int j = left; j <= right; j++) {
+            const float *s = at(src, image, 2 * y + i - 1, 2 * x + j - 1) + c;
+
+            if (n == LANES) /* the usual case: the length is a constant */
+                take_larger(s, LANES, i * 3 + j, m, w);
+            else
+                take_larger(s, n, i * 3 + j, m, w);
+        }
+    memcpy(most, m, n * sizeof *m);
+    memcpy(which, w, n * sizeof *w);
+}
+
+static void pool_windows(const struct tensor *src, const struct tensor *dst)
+{
+    const int64_t *d = dst->shape.dim;
+    size_t nc = tensor_channels(dst);
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t x = 0; x < d[DIM_W]; x++)
+                for (size_t c = 0; c < nc; c += LANES) {
+                    int which[LANES];
+
+                    window_max(src, i, y, x, c, nc - c < LANES ? nc - c : LANES,
+                               at(dst, i, y, x) + c, which);
+                }
+}
+
+/* Adds to row `row` of dx what the windows of row y have for it. */
+static void add_windows(const struct tensor *dy, const struct tensor *src, int64_t image, int64_t y,
+                        int64_t row, float *dx)
+{
+    size_t nc = tensor_channels(src);
+
+    for (int64_t x = 0; x < dy->shape.dim[DIM_W]; x++)
+        for (size_t c = 0; c < nc; c += LANES) {
+            size_t n = nc - c < LANES ? nc - c : LANES;
+            const float *d = at(dy, image, y, x) + c;
+            float most[LANES];
+            int which[LANES];
+
+            window_max(src, image, y, x, c, n, most, which);
+            for (size_t l = 0; l < n; l++)
+                if (which[l] / 3 == row - 2 * y + 1)
+                    dx[(size_t)(2 * x + which[l] % 3 - 1) * nc + c + l] += d[l];
+        }
+}
+
+/* A row of dx sums the windows that it is in, from the first to the last, so that rows can be
+ * computed at the same time. */
+static void grad_windows(const struct tensor *dy, const struct tensor *src, float *dx)
+{
+    const int64_t *d = src->shape.dim;
+    size_t line = (size_t)d[DIM_W] * tensor_channels(src);
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t row = 0; row < d[DIM_H]; row++) {
+            float *to = dx + (size_t)(i * d[DIM_H] + row) * line;
+
+            memset(to, 0, line * sizeof *to);
+            for (int64_t y = row / 2; y <= (row + 1) / 2 && y < dy->shape.dim[DIM_H]; y++)
+                add_windows(dy, src, i, y, row, to);
+        }
+}
+
 /* Max pooling over 2x2 pixels and its gradient. */
 
 /* Pools two rows of src, `width` pixels of n channels each, into one row of dst. */
@@ -51,6 +157,10 @@ static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
     size_t height = (size_t)dst->shape.dim[DIM_H];
     size_t nrows = (size_t)dst->shape.dim[DIM_N] * height;
 
+    if (op->attr.kernel == 3) {
+        pool_windows(src, dst);
+        return 0;
+    }
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
         ref_max_pool2d_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
@@ -58,7 +168,7 @@ static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
+static void grad_pairs(const struct tensor *dy, const struct tensor *src, float *dx)
 {
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
     size_t height = (size_t)dy->shape.dim[DIM_H], rest = (size_t)src->shape.dim[DIM_H] - 2 * height;
@@ -80,7 +190,7 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
 
 static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    grad(op->in[0], op->in[1], op->out[0]->data);
+    (op->attr.kernel == 3 ? grad_windows : grad_pairs)(op->in[0], op->in[1], op->out[0]->data);
     return 0;
 }
 
@@ -95,7 +205,7 @@ static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err
     const float *a = op->in[0]->data, *dx = op->workspace;
     float *dst = op->out[0]->data;
 
-    grad(op->in[1], op->in[2], op->workspace);
+    (op->attr.kernel == 3 ? grad_windows : grad_pairs)(op->in[1], op->in[2], op->workspace);
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < tensor_count(op->out[0]); i++)
         dst[i] = a[i] + dx[i];
@@ -110,13 +220,6 @@ const struct kernel ref_max_pool2d_grad_add = {
     .run = ref_max_pool2d_run_grad_add};
 
 /* The mean over 2x2 pixels and its gradient. */
-
-static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
-{
-    const int64_t *d = t->shape.dim;
-
-    return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
-}
 
 static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
 {

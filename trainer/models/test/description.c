@@ -81,8 +81,8 @@ static void check_refusals(void)
     refused_layers("  - conv: {chanels: 3}\n", "mine.yaml:8:", "did you mean 'channels'");
     refused_layers("  - conv:\n", "mine.yaml:8:", "channels is missing");
     refused_layers("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
-    refused_layers("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)",
-                   "it can be 1 or 3");
+    refused_layers("  - conv: {channels: 4, kernel: 4}\n", "mine.yaml:8: conv (conv1)",
+                   "it can be 1, 3, 5 or 7");
     refused_layers("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
     refused_layers("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
     refused_layers("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",

@@ -56,6 +56,8 @@
      {VALUES_NORMAL}, 0x5, 0, 0, false, 2}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0}
+#define MAX_POOL3(n, h, w, c) \
+    {&max_pool2d_kind, {.kernel = 3}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0}
 /* The input is an image, which always has floats: with results of 16 bits the backend needs a
@@ -84,6 +86,11 @@
     {&max_pool2d_grad_add_kind, {0}, \
      {NHWC(n, 2 * h + more, 2 * w + more, c), NHWC(n, h, w, c), \
       NHWC(n, 2 * h + more, 2 * w + more, c)}, \
+     {VALUES_NORMAL}, 0x7, 0, 0, false, 0}
+/* h w: of the large tensor. */
+#define POOL3_ADD(n, h, w, c) \
+    {&max_pool2d_grad_add_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, c), NHWC(n, (h + 1) / 2, (w + 1) / 2, c), NHWC(n, h, w, c)}, \
      {VALUES_NORMAL}, 0x7, 0, 0, false, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
     {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0}

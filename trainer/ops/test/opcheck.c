@@ -106,6 +106,13 @@ static const struct test_case cases[] = {
     CONV_NOBIAS(5, 8, 8, 16, 32, 3, 1),
     CONV_NOBIAS(2, 8, 8, 16, 32, 3, 2),
     CONV_NOBIAS(1, 7, 5, 5, 7, 3, 2),
+    CONV_STRIDED(2, 20, 18, 3, 16, 7),
+    CONV_STRIDED(1, 13, 1, 2, 8, 7),
+    CONV_NOBIAS(2, 13, 11, 3, 64, 7, 2),
+    CONV_NOBIAS(1, 7, 9, 5, 7, 7, 1),
+    CONV(2, 9, 12, 8, 24, 5),
+    CONV(1, 2, 1, 3, 5, 5),
+    CONV_RELU(1, 9, 8, 3, 16, 7),
     CONV_TRANSPOSE(1, 3, 5, 1, 8),
     CONV_TRANSPOSE(2, 4, 3, 16, 8),
     CONV_TRANSPOSE(1, 2, 3, 2, 1),
@@ -165,6 +172,11 @@ static const struct test_case cases[] = {
     UNARY(max_pool2d_kind, 2, 5, 7, 3),
     UNARY(max_pool2d_kind, 1, 3, 4, 8),
     UNARY(max_pool2d_kind, 2, 4, 5, 8),
+    MAX_POOL3(1, 1, 1, 1),
+    MAX_POOL3(2, 6, 4, 3),
+    MAX_POOL3(2, 5, 7, 8),
+    MAX_POOL3(1, 9, 8, 20),
+    MAX_POOL3(1, 1, 5, 16),
     AVG_POOL(2, 6, 4, 3),
     AVG_POOL(1, 5, 7, 8),
     AVG_POOL(2, 26, 24, 3),
@@ -189,6 +201,8 @@ static const struct test_case cases[] = {
     POOL_ADD(1, 9, 10, 30, 1),
     POOL_ADD(1, 2, 7, 16, 1),
     POOL_ADD(1, 5, 7, 24, 0),
+    POOL3_ADD(2, 6, 5, 3),
+    POOL3_ADD(1, 7, 8, 16),
     CONCAT(1, 3, 5, 1, 3),
     CONCAT(2, 4, 3, 8, 8),
     CONCAT(2, 33, 35, 8, 8),
@@ -648,6 +662,25 @@ static void check_pool_ties(const struct backend *backend)
     rig_destroy(&b);
 }
 
+/* In windows that overlap, a pixel that is the first largest of several sums their gradients; zeros
+ * around the image are in none, so that negative values stay. */
+static void check_pool_overlaps(const struct backend *backend)
+{
+    static const struct test_case t = MAX_POOL3(1, 3, 4, 1);
+    static const float values[] = {-1, -1, -3, -4, -5, -1, -2, -2, -5, -6, -7, -2};
+    static const float y[] = {-1, -1, -1, -1}, want[] = {7, 3, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0};
+    struct rig b;
+
+    rig_create(&b, &t, backend, opened, DTYPE_F32);
+    memcpy(b.op->in[0]->data, values, sizeof values);
+    memcpy(b.dy->data, (const float[]){7, 3, 1, 4}, sizeof y);
+    rig_run(&b, b.graph->nops);
+    ok(memcmp(b.op->out[0]->data, y, sizeof y) == 0 &&
+           memcmp(b.op->in[0]->grad->data, want, sizeof want) == 0,
+       "%s: max_pool2d: overlapping windows add their gradients", backend->name);
+    rig_destroy(&b);
+}
+
 /* Returns -1 if the backend's device is missing. */
 static int open_backend(const struct backend *backend, struct err *e)
 {
@@ -719,7 +752,7 @@ static int check_backend(const struct backend *backend, const struct backend *re
     check_cases(backend, reference);
     unsetenv("UNET_CUDNN");
     if (!only || (strcmp(only, "max_pool2d") == 0 && only_case <= 0))
-        check_pool_ties(backend);
+        check_pool_ties(backend), check_pool_overlaps(backend);
     close_backend(backend);
     if (!only)
         check_coverage(backend);

@@ -21,6 +21,8 @@ struct compiled {
 
 static const struct loss_terms cross_entropy = {.loss = LOSS_CE};
 
+static int pool_side; /* of the windows of the encoder's pooling */
+
 /* A small encoder and decoder: two blocks with a pooling between them; the result of the first is
  * also concatenated with that of the second. */
 static void build_encoder(struct graph *g, struct err *e)
@@ -31,7 +33,7 @@ static void build_encoder(struct graph *g, struct err *e)
     g->target = graph_input(g, "target", shape_nhwc(2, 32, 64, 1), e);
     x = conv2d_append(g, "one", x, 8, 3, 1, true, e);
     skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
-    x = conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, true, e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, pool_side, e), 16, 3, 1, true, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
     x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
     x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
@@ -51,7 +53,7 @@ static void build_pools(struct graph *g, struct err *e)
     g->input = x = graph_input(g, "input", shape_nhwc(2, 9, 14, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 4, 7, 1), e);
     x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
-    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, false, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, 2, e), 16, 3, 1, false, e), e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, &cross_entropy, g->logits, g->target, e) ||
         graph_backward(g, e))
@@ -336,7 +338,8 @@ static void check_readers(void)
 int main(void)
 {
     for (size_t i = 0; backends[i] && !backends[i]->device; i++) {
-        check_training(backends[i]);
+        for (pool_side = 2; pool_side <= 3; pool_side++)
+            check_training(backends[i]);
         check_pools(backends[i]);
         check_residual(backends[i]);
         check_inference(backends[i], build_encoder, 2);

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Max pooling 2x2 with stride 2 and its gradient, for any type and size: 16 bytes per thread, or a
+/* Max pooling with stride 2, of 2x2 or 3x3 pixels, and its gradient, for any type and size: 16 bytes per thread, or a
  * number where they do not divide the channels. */
 
 struct max_pool2d_args {
@@ -11,7 +11,8 @@ struct max_pool2d_args {
     const void *added;     /* large: to be added to the gradient, or NULL */
     void *dst;            /* the pooled values, or dx */
     unsigned height, width, channels, n; /* of the small tensor; n: its elements */
-    unsigned large_height, large_width; /* twice as large, or one more */
+    unsigned large_height, large_width; /* twice as large, or one more;
+                                          * for 3x3 pixels or one less */
 };
 
 /* Sets the indices of the four pixels' numbers that belong to number i of the small tensor. */
@@ -77,7 +78,76 @@ DEVICE void max_pool2d_edge_some(const struct max_pool2d_args *k, unsigned type,
     }
 }
 
+/* Pooling of 3x3 pixels. Sets the largest numbers of the window of pixel (line / height, y, x) of
+ * the small tensor, from channel c on, and which of the nine pixels has the first of them. line:
+ * counted over all images. */
+DEVICE void pool_window(const struct max_pool2d_args *k, unsigned line, unsigned x, unsigned c,
+                        unsigned type, unsigned each, float *most, unsigned *which)
+{
+    unsigned image = line / k->height, y = line % k->height;
+    bool found = false;
+
+    for (unsigned q = 0; q < 9; q++) {
+        unsigned row = 2 * y + q / 3 - 1, column = 2 * x + q % 3 - 1; /* -1 wraps around */
+        float v[GPU_MOST_CHUNK];
+
+        if (row >= k->large_height || column >= k->large_width)
+            continue;
+        gpu_load_some(k->src,
+                      ((image * k->large_height + row) * k->large_width + column) * k->channels + c,
+                      type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            if (!found || v[j] > most[j]) {
+                which[j] = q;
+                most[j] = v[j];
+            }
+        found = true;
+    }
+}
+
+DEVICE void max_pool2d_wide_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned pixel = i * each / k->channels, which[GPU_MOST_CHUNK];
+        float most[GPU_MOST_CHUNK];
+
+        pool_window(k, pixel / k->width, pixel % k->width, i * each % k->channels, type, each, most,
+                    which);
+        gpu_store_some(k->dst, i * each, type, each, most);
+    }
+}
+
+/* Sums dy of the windows whose first largest number is this pixel's; n: elements of the large
+ * tensor. */
+DEVICE void max_pool2d_wide_grad_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned pixel = i * each / k->channels, c = i * each % k->channels;
+        unsigned column = pixel % k->large_width, line = pixel / k->large_width;
+        unsigned row = line % k->large_height, first = line / k->large_height * k->height;
+        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK];
+        unsigned which[GPU_MOST_CHUNK];
+
+        for (unsigned y = row / 2; y <= (row + 1) / 2 && y < k->height; y++)
+            for (unsigned x = column / 2; x <= (column + 1) / 2 && x < k->width; x++) {
+                unsigned q = (row + 1 - 2 * y) * 3 + column + 1 - 2 * x;
+
+                pool_window(k, first + y, x, c, type, each, most, which);
+                gpu_load_some(k->dy, ((first + y) * k->width + x) * k->channels + c, type, each, v);
+                for (unsigned j = 0; j < each; j++)
+                    sum[j] += which[j] == q ? v[j] : 0;
+            }
+        if (k->added)
+            gpu_load_some(k->added, i * each, type, each, v);
+        for (unsigned j = 0; k->added && j < each; j++)
+            sum[j] += v[j];
+        gpu_store_some(k->dst, i * each, type, each, sum);
+    }
+}
+
 CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->channels)
+CHUNKED_KERNEL(max_pool2d_wide, max_pool2d_args, k->channels)
+CHUNKED_KERNEL(max_pool2d_wide_grad, max_pool2d_args, k->channels)
 CHUNKED_KERNEL(max_pool2d_edge, max_pool2d_args, k->channels)
 
 C_BEGIN
@@ -104,7 +174,11 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 
     k.src = op->in[0]->data;
     k.dst = op->out[0]->data;
-    queue_pool(op->out[0]->dtype, &k, x);
+    if (op->attr.kernel == 3)
+        LAUNCH_AS(op->out[0]->dtype, max_pool2d_wide,
+                  gpu_blocks(k.n / GPU_EACH(k.channels, op->out[0]->dtype)), x->device->stream, k);
+    else
+        queue_pool(op->out[0]->dtype, &k, x);
     return 0;
 }
 
@@ -118,6 +192,12 @@ static void queue_grad(const struct op *op, const struct tensor *added, const st
     k.src = src->data;
     k.added = added ? added->data : NULL;
     k.dst = op->out[0]->data;
+    if (op->attr.kernel == 3) {
+        k.n = (unsigned)tensor_count(op->out[0]);
+        LAUNCH_AS(t, max_pool2d_wide_grad, gpu_blocks(k.n / GPU_EACH(k.channels, t)),
+                  x->device->stream, k);
+        return;
+    }
     queue_pool(t, &k, x);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
         k.n = (unsigned)tensor_count(op->out[0]);
