@@ -38,10 +38,10 @@ static void check_sizes(void)
     has_parameters("resnet44-projection", rgb, 662826, "ResNet-44 with projections");
     has_parameters("resnet110", rgb, 1727962, "ResNet-110");
     has_parameters("chips", chips, 7942658, "the chips network at 500x500x3");
-    has_parameters("resnet18", rgb, 11173962, "ResNet-18: torchvision's less 7,680 of the stem");
-    has_parameters("resnet34", rgb, 21282122, "ResNet-34");
-    has_parameters("unet-resnet18", pixels, 14232449, "a U-Net whose encoder is ResNet-18");
-    has_parameters("unet-resnet34", pixels, 24340609, "and ResNet-34");
+    has_parameters("resnet18", rgb, 11181642, "torchvision's ResNet-18 of 10 classes");
+    has_parameters("resnet34", rgb, 21289802, "and ResNet-34");
+    has_parameters("unet-resnet18", pixels, 14235009, "a U-Net whose encoder is ResNet-18");
+    has_parameters("unet-resnet34", pixels, 24343169, "and ResNet-34");
     has_parameters("fcnn", bands, 120962, "OTBTF's network with 4 bands");
     bands.channels = 3;
     has_parameters("fcnn", bands, 120818, "and with 3");
