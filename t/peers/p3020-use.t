@@ -108,13 +108,15 @@ for model in resnet44 resnet20-projection; do
     compare $model $model-p/classes.csv $model 16 3 4 sides/*/*.png
 done
 
-# Layers that these do not have: dropout, odd and overlapping poolings, larger windows, flatten and
-# dense layers, means, transposed 3x3.
+# Layers that these do not have: dropout, odd and overlapping poolings, larger windows,
+# instance norm, leaky ReLU, flatten and dense layers, means, transposed 3x3.
 cat >means.yaml <<'EOP'
 model: means
 of: classes
 layers:
   - conv: {channels: 6, kernel: 7, stride: 2}
+  - instance_norm
+  - leaky_relu: 0.01
   - max_pool: 3
   - avg_pool
   - flatten

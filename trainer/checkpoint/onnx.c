@@ -114,6 +114,14 @@ static const char *describe_op(const struct op *op, struct buf *node)
         add_float(node, "epsilon", op->attr.eps);
         return "BatchNormalization";
     }
+    if (op->kind == &group_norm_kind && !op->attr.groups) {
+        add_float(node, "epsilon", op->attr.eps);
+        return "InstanceNormalization";
+    }
+    if (op->kind == &relu_kind && op->attr.slope > 0) {
+        add_float(node, "alpha", op->attr.slope);
+        return "LeakyRelu";
+    }
     if (op->kind == &concat_kind) {
         add_int(node, "axis", 1);
         return "Concat";
@@ -205,7 +213,8 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
     type = describe_op(op, &node);
     if (!type) {
         buf_destroy(&node);
-        return err_set(e, ERR_INTERNAL, "ONNX has no operator for %s", op->kind->name);
+        return err_set(e, ERR_CONFIG, "export: ONNX of version %d has no operator for %s; export "
+                       "--safetensors has the weights", OPSET, op->kind->name);
     }
     for (int i = -1; op_next_in(op, &i);)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));

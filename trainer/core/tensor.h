@@ -162,6 +162,8 @@ struct op_attr {
     int64_t split;        /* gradient of a concatenation: channels of the first tensor */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
+    int64_t groups;       /* group norm: of channels; 0: each channel is one */
+    double slope;         /* relu: of negative numbers, 0 or more */
     /* Losses: by class; 2 for the cross entropy of one logit, whose Dice has none. NULL: 1. Not
      * owned. */
     const float *class_weights;

@@ -381,7 +381,7 @@ static int set_argument(struct builder *b, const char *key, const struct documen
         return expand_node(b, node, scope, a->name);
     if (strcmp(key, "torch") == 0)
         return expand_node(b, node, scope, a->torch);
-    if (strcmp(key, "rate") == 0)
+    if (strcmp(key, "rate") == 0 || strcmp(key, "slope") == 0)
         return get_real(b, node, &a->rate);
     if (strcmp(key, "l2") == 0)
         return get_real(b, node, &a->l2);
@@ -394,7 +394,8 @@ static int set_argument(struct builder *b, const char *key, const struct documen
     }
     return evaluate_node(b, node, scope, strcmp(key, "channels") == 0 ? &a->channels
                                     : strcmp(key, "kernel") == 0 ? &a->kernel
-                                    : strcmp(key, "stride") == 0 ? &a->stride : &a->bias);
+                                    : strcmp(key, "stride") == 0 ? &a->stride
+                                    : strcmp(key, "groups") == 0 ? &a->groups : &a->bias);
 }
 
 /* Decodes `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
@@ -434,6 +435,8 @@ static uint64_t hash_layer(uint64_t hash, const struct layer_kind *k, const stru
     hash = hash_text(hash, a->name);
     hash = hash_text(hash, a->with_name);
     hash = hash_bytes(hash, numbers, sizeof numbers);
+    if (a->groups)
+        hash = hash_bytes(hash, &a->groups, sizeof a->groups);
     return hash_bytes(hash, &a->rate, sizeof a->rate);
 }
 

@@ -140,6 +140,36 @@ static struct tensor *append_batch_norm(struct graph *g, const struct network_co
     return batch_norm_append(g, a->name, x, config->batch_norm == BATCH_NORM_SYNC, e);
 }
 
+static struct tensor *append_group_norm(struct graph *g, const struct network_config *config,
+                                        const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    int64_t channels = x->shape.dim[DIM_C], groups = a->groups ? a->groups : channels;
+
+    if (check_name(g, a->name, e))
+        return NULL;
+    if (groups < 1 || channels % groups) {
+        err_set(e, ERR_CONFIG, "%" PRId64 " groups of %" PRId64 " channels; the groups must divide "
+                "the channels", groups, channels);
+        return NULL;
+    }
+    if (is_point(x) && channels == groups) {
+        err_set(e, ERR_CONFIG, "the input is one pixel, whose numbers have no variance: use larger "
+                "images, less pooling or fewer groups");
+        return NULL;
+    }
+    return group_norm_append(g, a->name, x, a->groups, e);
+}
+
+static struct tensor *append_leaky_relu(struct graph *g, const struct network_config *config,
+                                        const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (!(a->rate > 0 && a->rate < 1)) {
+        err_set(e, ERR_CONFIG, "a slope of %g; it must be above 0 and below 1 (relu has 0)", a->rate);
+        return NULL;
+    }
+    return relu_append_leaky(g, x, a->rate, e);
+}
+
 static int check_halved(const struct tensor *x, struct err *e)
 {
     char shape[64];
@@ -225,7 +255,10 @@ const struct layer_kind layer_kinds[] = {
     {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv, NULL, false},
     {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
     {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
+    {"instance_norm", {NULL}, 0, 0, append_group_norm, NULL, false},
+    {"group_norm", {"groups"}, 1, 0, append_group_norm, NULL, false},
     {"relu", {NULL}, 0, 0, NULL, relu_append, false},
+    {"leaky_relu", {"slope"}, 1, 0, append_leaky_relu, NULL, false},
     {"max_pool", {"kernel"}, 0, 0, append_max_pool, NULL, false},
     {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
     {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},

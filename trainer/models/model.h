@@ -96,7 +96,8 @@ struct layer_args {
     char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
     char torch[TENSOR_NAME_SIZE]; /* the same in weights of PyTorch, several with spaces, or "" */
     int64_t channels, kernel, stride, bias;
-    double rate, l2;
+    int64_t groups; /* of channels; 0: instance norm */
+    double rate, l2; /* rate: of dropout; the slope of leaky_relu */
     bool glorot; /* initial values as in Keras, otherwise as in PyTorch */
     struct tensor *with; /* the second input, a saved result */
     char with_name[TENSOR_NAME_SIZE];

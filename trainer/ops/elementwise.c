@@ -100,7 +100,8 @@ static int grad_relu(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *y = op->out[0], *in[] = {y->grad, y};
 
-    return add_to_grad(g, op->in[0], graph_append_result(g, &relu_grad_kind, NULL, in, e), e);
+    return add_to_grad(g, op->in[0], graph_append_result(g, &relu_grad_kind, &op->attr, in, e),
+                       e);
 }
 
 const struct op_kind relu_kind = {
@@ -113,7 +114,12 @@ const struct op_kind relu_grad_kind = {
 
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e)
 {
-    return graph_append_result(g, &relu_kind, NULL, &x, e);
+    return relu_append_leaky(g, x, 0, e);
+}
+
+struct tensor *relu_append_leaky(struct graph *g, struct tensor *x, double slope, struct err *e)
+{
+    return graph_append_result(g, &relu_kind, &(struct op_attr){.slope = slope}, &x, e);
 }
 
 /* The op dropout, which is its own gradient. */

@@ -42,7 +42,12 @@ struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct
 struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,
                                  struct err *e);
 
+/* Group norm with eps 1e-5; groups divides the channels, 0: instance norm. */
+struct tensor *group_norm_append(struct graph *g, const char *name, struct tensor *x,
+                                 int64_t groups, struct err *e);
+
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e);
+struct tensor *relu_append_leaky(struct graph *g, struct tensor *x, double slope, struct err *e);
 
 /* kernel: 2, which halves height and width rounded down, or 3, rounded up. */
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, struct err *e);

@@ -101,6 +101,62 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
                                in, e);
 }
 
+/* Group norm and its gradient. */
+
+static int infer_group_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[DIM_C], groups = attr->groups ? attr->groups : channels;
+
+    if (channels % groups)
+        return err_set(e, ERR_INTERNAL, "group_norm: the groups do not divide the channels");
+    out[0] = in[0]->shape;
+    out[1] = (struct shape){2, {2, in[0]->shape.dim[DIM_N] * groups}};
+    return check_channels(in, 1, 3, channels, e);
+}
+
+static int infer_group_norm_grad(const struct op_attr *attr, struct tensor *const *in,
+                                 struct shape *out, struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[DIM_C];
+
+    out[0] = in[0]->shape;
+    out[1] = out[2] = (struct shape){1, {channels}};
+    return check_channels(in, 1, 3, channels, e);
+}
+
+static int grad_group_norm(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2];
+    struct op *grad = graph_append(g, &group_norm_grad_kind, &op->attr,
+                                   (struct tensor *[]){op->out[0]->grad, x, gamma, op->out[1]},
+                                   (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
+
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+}
+
+const struct op_kind group_norm_kind = {
+    .name = "group_norm", .nin = 3, .nout = 2, .infer = infer_group_norm, .grad = grad_group_norm,
+};
+const struct op_kind group_norm_grad_kind = {
+    .name = "group_norm_grad", .nin = 4, .nout = 3, .inplace = true,
+    .infer = infer_group_norm_grad,
+};
+
+struct tensor *group_norm_append(struct graph *g, const char *name, struct tensor *x,
+                                 int64_t groups, struct err *e)
+{
+    struct op_attr attr = {.eps = 1e-5, .groups = groups};
+    struct tensor *in[3] = {x};
+
+    if (!x)
+        return NULL;
+    in[1] = add_vector(g, name, "weight", WEIGHTS_PARAM, x->shape.dim[DIM_C], 1, e);
+    if (in[1])
+        in[2] = add_vector(g, name, "bias", WEIGHTS_PARAM, x->shape.dim[DIM_C], 0, e);
+    return graph_append_result(g, &group_norm_kind, &attr, in, e);
+}
+
 /* The op that folds a batch norm into a convolution's weights; passes/ appends it. */
 
 enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */

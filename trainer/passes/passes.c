@@ -261,13 +261,14 @@ int precision_lower(struct graph *g, const struct backend *backend, struct err *
 /* Each pattern in turn goes through the whole graph. What replaces two ops is stored in place of
  * the second; the first is freed, or becomes fold_norm. */
 
-/* x -> y, relu (y) -> z becomes x -> z. */
+/* x -> y, relu (y) -> z becomes x -> z, but for a leaky ReLU. */
 static bool join_relu(const struct graph *g, const struct op *first, const struct op *relu,
                       struct op *fused)
 {
     *fused = *first;
     fused->out[0] = relu->out[0];
-    return relu->in[0] == first->out[0] && graph_is_private(g, first, relu);
+    return relu->attr.slope <= 0 && relu->in[0] == first->out[0] &&
+           graph_is_private(g, first, relu);
 }
 
 /* Returns whether some op is batch_norm_relu (...) -> y, saved. */

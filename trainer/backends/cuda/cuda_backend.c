@@ -367,6 +367,8 @@ static const struct kernel *const kernels[] = {
     &cuda_batch_norm_relu_grad,
     &cuda_batch_norm_infer,
     &cuda_fold_norm,
+    &cuda_group_norm,
+    &cuda_group_norm_grad,
     &cuda_relu,
     &cuda_relu_grad,
     &cuda_concat,

@@ -140,21 +140,22 @@ const struct kernel ref_add = {.kind = &add_kind, .run = ref_add_run};
 /* Values that one thread takes at a time. */
 #define BLOCK 8192
 
-VECTOR_CLONES static void relu(const float *src, size_t n, float *dst)
+VECTOR_CLONES static void relu(const float *src, float slope, size_t n, float *dst)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        dst[i] = src[i] > 0 ? src[i] : 0;
+        dst[i] = src[i] > 0 ? src[i] : slope > 0 ? slope * src[i] : 0;
 }
 
 /* dy is always read, because the branch predictor cannot predict the sign of y. */
-VECTOR_CLONES static void relu_grad(const float *dy, const float *y, size_t n, float *dx)
+VECTOR_CLONES static void relu_grad(const float *dy, const float *y, float slope, size_t n,
+                                    float *dx)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         float d = dy[i];
 
-        dx[i] = y[i] > 0 ? d : 0;
+        dx[i] = y[i] > 0 ? d : slope > 0 ? slope * d : 0;
     }
 }
 
@@ -166,7 +167,7 @@ static int ref_relu_run(struct op *op, struct exec *x, struct err *e)
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i += BLOCK)
-        relu(src + i, n - i < BLOCK ? n - i : BLOCK, dst + i);
+        relu(src + i, (float)op->attr.slope, n - i < BLOCK ? n - i : BLOCK, dst + i);
     return 0;
 }
 
@@ -178,7 +179,7 @@ static int ref_relu_run_grad(struct op *op, struct exec *x, struct err *e)
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i += BLOCK)
-        relu_grad(dy + i, y + i, n - i < BLOCK ? n - i : BLOCK, dx + i);
+        relu_grad(dy + i, y + i, (float)op->attr.slope, n - i < BLOCK ? n - i : BLOCK, dx + i);
     return 0;
 }
 

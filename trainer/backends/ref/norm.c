@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, alone and folded into the weights of a convolution. */
+/* Batch norm, alone and folded into the weights of a convolution, and group norm. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -284,6 +284,116 @@ const struct kernel ref_batch_norm_relu_grad = {
 const struct kernel ref_batch_norm_infer = {
     .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
     .run = ref_batch_norm_run_infer};
+
+/* Group norm. With s = 1 / sqrt(var + eps), M numbers in a group of an image, and sums over these:
+ *
+ *     y       = gamma s (x - mean) + beta
+ *     dbeta   = sum dy          dgamma = sum s dy (x - mean), of a channel over all images
+ *     dx      = s (gamma dy - sum gamma dy / M - s (x - mean) sum gamma s dy (x - mean) / M) */
+
+/* Sets the mean and the scale of group i (counted over all images) from the sums of its n channels,
+ * of `npixels` pixels: of x, and nchannels behind them of x^2. */
+static void group_statistics(const struct op *op, size_t i, const double *sums, size_t nchannels,
+                             size_t n, size_t npixels)
+{
+    size_t ngroups = tensor_count(op->out[1]) / 2;
+    double count = (double)(n * npixels), first = 0, second = 0;
+
+    for (size_t c = 0; c < n; c++) {
+        first += sums[c];
+        second += sums[nchannels + c];
+    }
+    double mean = first / count, var = fmax(second / count - mean * mean, 0);
+    op->out[1]->data[i] = (float)mean;
+    op->out[1]->data[ngroups + i] = (float)(1 / sqrt(var + op->attr.eps));
+}
+
+static int ref_group_norm_run(struct op *op, struct exec *x, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]), images = (size_t)op->in[0]->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(op->in[0]) / images, ngroups = tensor_count(op->out[1]) / 2;
+    size_t n = nchannels * images / ngroups, line = npixels * nchannels;
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data, *saved = op->out[1]->data;
+    struct coefficients k = coefficients_of(op);
+    double *sums = op->workspace;
+
+    for (size_t i = 0; i < images; i++) {
+        const float *src = op->in[0]->data + i * line;
+
+        chunks_sum(src, src, npixels, nchannels, sums);
+        for (size_t c = 0; c < nchannels; c++) {
+            size_t group = i * (ngroups / images) + c / n;
+
+            if (c % n == 0)
+                group_statistics(op, group, sums + c, nchannels, n, npixels);
+            k.a[c] = gamma[c] * saved[ngroups + group];
+            k.c[c] = beta[c] - saved[group] * k.a[c];
+        }
+        repeat(&k, nchannels);
+        apply(&k, src, NULL, npixels, nchannels, op->out[0]->data + i * line);
+    }
+    return 0;
+}
+
+/* Sets the coefficients of the n channels of a group, from the sums over its pixels: of dy, and
+ * nchannels behind them of dy x; and adds to the gradients of gamma and beta. */
+static void group_coefficients(const struct coefficients *k, const double *sums,
+                               const float *gamma, double m, double s, size_t nchannels, size_t n,
+                               size_t npixels, float *dgamma, float *dbeta)
+{
+    double count = (double)(n * npixels), first = 0, second = 0;
+
+    for (size_t c = 0; c < n; c++) {
+        double of_gamma = s * (sums[nchannels + c] - m * sums[c]);
+
+        dbeta[c] += (float)sums[c];
+        dgamma[c] += (float)of_gamma;
+        first += (double)gamma[c] * sums[c];
+        second += (double)gamma[c] * of_gamma;
+    }
+    double b = -s * s * second / count;
+    for (size_t c = 0; c < n; c++) {
+        k->a[c] = (float)((double)gamma[c] * s);
+        k->b[c] = (float)b;
+        k->c[c] = (float)(-s * first / count - b * m);
+    }
+}
+
+static int ref_group_norm_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]), images = (size_t)op->in[0]->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(op->in[0]) / images, ngroups = tensor_count(op->in[3]) / 2;
+    size_t n = nchannels * images / ngroups, line = npixels * nchannels;
+    const float *saved = op->in[3]->data;
+    float *dgamma = op->out[1]->data, *dbeta = op->out[2]->data;
+    struct coefficients k = coefficients_of(op);
+    double *sums = op->workspace;
+
+    memset(dgamma, 0, nchannels * sizeof *dgamma);
+    memset(dbeta, 0, nchannels * sizeof *dbeta);
+    for (size_t i = 0; i < images; i++) {
+        const float *dy = op->in[0]->data + i * line, *src = op->in[1]->data + i * line;
+
+        chunks_sum(dy, src, npixels, nchannels, sums);
+        for (size_t c = 0; c < nchannels; c += n) {
+            size_t group = i * (ngroups / images) + c / n;
+            struct coefficients part = {k.a + c, k.b + c, k.c + c};
+
+            group_coefficients(&part, sums + c, op->in[2]->data + c, (double)saved[group],
+                               (double)saved[ngroups + group], nchannels, n, npixels, dgamma + c,
+                               dbeta + c);
+        }
+        repeat(&k, nchannels);
+        apply(&k, dy, src, npixels, nchannels, op->out[0]->data + i * line);
+    }
+    return 0;
+}
+
+const struct kernel ref_group_norm = {
+    .kind = &group_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_group_norm_run};
+const struct kernel ref_group_norm_grad = {
+    .kind = &group_norm_grad_kind, .prepare = ref_batch_norm_prepare,
+    .run = ref_group_norm_run_grad};
 
 /* Weights and bias of a convolution that includes the batch norm (by running statistics) behind
  * it. */

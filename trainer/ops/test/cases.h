@@ -54,6 +54,11 @@
 #define CONV_NOBIAS_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 2}
+#define GROUP_NORM(n, h, w, c, g) \
+    {&group_norm_kind, {.eps = 1e-5, .groups = g}, {NHWC(n, h, w, c), VECTOR(c), VECTOR(c)}, \
+     {VALUES_NORMAL}, 0x1, 0x6, 0.02, false, 0}
+#define LEAKY_RELU(n, h, w, c, a) \
+    {&relu_kind, {.slope = a}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0}
 #define MAX_POOL3(n, h, w, c) \

@@ -38,6 +38,7 @@ static const struct test_case sizes[] = {
     BATCH_NORM(batch_norm_kind, 4, 256, 256, 8, 0.02),
     BATCH_NORM(batch_norm_relu_kind, 4, 256, 256, 8, 0.02),
     BATCH_NORM(batch_norm_infer_kind, 4, 256, 256, 8, 0),
+    GROUP_NORM(4, 256, 256, 8, 0),
     FOLD_NORM(128, 128, 3),
     FOLD_NORM_NOBIAS(64, 64, 3),
     CONV_GRAD(4, 128, 128, 16, 16),

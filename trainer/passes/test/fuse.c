@@ -335,6 +335,22 @@ static void check_readers(void)
     }
 }
 
+/* A leaky ReLU stays behind a convolution and behind a norm. */
+static void check_leaky(void)
+{
+    struct err e;
+    struct graph *g = graph_create(true, &e);
+    struct tensor *x = graph_input(g, "x", shape_nhwc(1, 4, 4, 3), &e);
+
+    x = relu_append_leaky(g, conv2d_append(g, "conv", x, 3, 3, 1, true, &e), 0.01, &e);
+    relu_append_leaky(g, batch_norm_append(g, "bn", x, false, &e), 0.01, &e);
+    fuse_graph(g, backend_find("ref"), &e);
+    ok(count_kind(g, &relu_kind) == 2 && count_kind(g, &batch_norm_kind) == 1 &&
+           count_kind(g, &conv2d_kind) == 1,
+       "a leaky ReLU is an op of its own");
+    graph_destroy(g);
+}
+
 int main(void)
 {
     for (size_t i = 0; backends[i] && !backends[i]->device; i++) {
@@ -347,5 +363,6 @@ int main(void)
     }
     check_bias_grads();
     check_readers();
+    check_leaky();
     return done_testing();
 }

@@ -12,7 +12,8 @@ struct elementwise_args {
     const void *a, *b;
     void *dst;
     unsigned n;
-    bool adds; /* a + b; otherwise a where b > 0, and 0 elsewhere */
+    bool adds; /* a + b; otherwise a where b > 0, and slope a elsewhere */
+    float slope;
 };
 
 DEVICE void combine_some(const struct elementwise_args *k, unsigned type, unsigned each)
@@ -23,7 +24,7 @@ DEVICE void combine_some(const struct elementwise_args *k, unsigned type, unsign
         gpu_load_some(k->a, i * each, type, each, a);
         gpu_load_some(k->b, i * each, type, each, b);
         for (unsigned j = 0; j < each; j++)
-            a[j] = k->adds ? a[j] + b[j] : b[j] > 0 ? a[j] : 0;
+            a[j] = k->adds ? a[j] + b[j] : b[j] > 0 ? a[j] : k->slope > 0 ? k->slope * a[j] : 0;
         gpu_store_some(k->dst, i * each, type, each, a);
     }
 }
@@ -135,7 +136,7 @@ static int run_combine(struct op *op, struct exec *x, struct err *e)
     enum dtype t = op->out[0]->dtype;
     struct elementwise_args k = {op->in[0]->data, op->in[op->kind->nin - 1]->data,
                                  op->out[0]->data, (unsigned)tensor_count(op->out[0]),
-                                 op->kind == &add_kind};
+                                 op->kind == &add_kind, (float)op->attr.slope};
 
     LAUNCH_AS(t, combine, gpu_blocks(k.n / GPU_EACH(k.n, t)), x->device->stream, k);
     return 0;

@@ -4,7 +4,8 @@
  * (u is x without v, or in the gradient u is dy and v is x). Where replicas add their sums up there
  * is a third between them. With a ReLU behind the norm dst is at least 0, and in the gradient u
  * counts only where the ReLU let v pass. Here too: the norm of inference, and folding it into a
- * convolution. */
+ * convolution. Group norm takes the same two launches for each image, and between
+ * them one that makes its groups' coefficients of all sums. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -244,6 +245,74 @@ KERNEL(finish_infer, norm_args)
     }
 }
 
+/* Per image and channel: sums [2][channels] and a number, coefficients [3][channels] a, b and c. */
+struct group_args {
+    const double *sums;
+    float *coef;
+    const float *gamma, *beta, *saved; /* saved: of the gradient; beta: NULL there */
+    float *saved_out, *dgamma, *dbeta;
+    double eps;
+    unsigned channels, width, npixels, images, ngroups; /* width: channels of a group; npixels: of an
+                                                          * image; ngroups: of all images */
+};
+
+/* A thread has a group. */
+KERNEL(group_norm, group_args)
+{
+    for (unsigned i = gpu_index(); i < k.ngroups; i += gpu_stride()) {
+        unsigned begin = i * k.width % k.channels, image = i * k.width / k.channels;
+        const double *sums = k.sums + (size_t)image * (2 * k.channels + 1);
+        float *a = k.coef + (size_t)image * 3 * k.channels, *b = a + k.channels;
+        float *c = b + k.channels;
+        double count = (double)k.width * k.npixels, first = 0, second = 0;
+        double m = k.saved ? (double)k.saved[i] : 0, s = k.saved ? (double)k.saved[k.ngroups + i] : 0;
+
+        for (unsigned j = begin; j < begin + k.width; j++) {
+            double one = sums[j], two = sums[k.channels + j];
+
+            first += k.saved ? (double)k.gamma[j] * one : one;
+            second += k.saved ? (double)k.gamma[j] * s * (two - m * one) : two;
+        }
+        first /= count;
+        second /= count;
+        if (!k.saved) {
+            k.saved_out[i] = (float)first;
+            k.saved_out[k.ngroups + i] = (float)(1 / sqrt(fmax(second - first * first, 0.) + k.eps));
+        }
+        for (unsigned j = begin; j < begin + k.width; j++)
+            if (k.saved) {
+                a[j] = (float)((double)k.gamma[j] * s);
+                b[j] = (float)(-s * s * second);
+                c[j] = (float)(-s * first + s * s * second * m);
+            } else {
+                struct norm_line l = norm_line(k.gamma[j], k.beta[j], k.saved_out[i],
+                                               k.saved_out[k.ngroups + i]);
+
+                a[j] = l.scale;
+                c[j] = l.shift;
+            }
+    }
+}
+
+/* A thread has a channel. */
+KERNEL(group_norm_params, group_args)
+{
+    for (unsigned j = gpu_index(); j < k.channels; j += gpu_stride()) {
+        double dgamma = 0, dbeta = 0;
+
+        for (unsigned i = 0; i < k.images; i++) {
+            const double *sums = k.sums + (size_t)i * (2 * k.channels + 1);
+            unsigned group = (i * k.channels + j) / k.width;
+
+            dbeta += sums[j];
+            dgamma += (double)k.saved[k.ngroups + group] *
+                      (sums[k.channels + j] - (double)k.saved[group] * sums[j]);
+        }
+        k.dgamma[j] = (float)dgamma;
+        k.dbeta[j] = (float)dbeta;
+    }
+}
+
 /* Weights and bias of a convolution that includes the norm behind it: a thread has one weight. */
 struct fold_args {
     const float *w, *gamma, *beta, *mean, *var, *bias; /* bias may be NULL */
@@ -373,6 +442,93 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static size_t group_sums_count(const struct op *op)
+{
+    return (size_t)op->in[0]->shape.dim[DIM_N] * (2 * tensor_channels(op->in[0]) + 1);
+}
+
+/* The workspace holds the sums of each image, partial sums, then coefficients of each image. */
+static int group_norm_prepare(struct op *op, struct err *e)
+{
+    size_t n = tensor_channels(op->in[0]), images = (size_t)op->in[0]->shape.dim[DIM_N];
+
+    op->workspace_size = (group_sums_count(op) + 2 * n * count_parts(op)) * sizeof(double) +
+                         3 * n * images * sizeof(float);
+    return 0;
+}
+
+/* u, v: as in struct norm_args, of all images; k->saved only in the gradient. */
+static void queue_group_norm(const struct op *op, const struct tensor *u, const struct tensor *v,
+                             struct group_args *k, struct exec *x)
+{
+    cudaStream_t stream = x->device->stream;
+    enum dtype t = u->dtype;
+    unsigned n = (unsigned)tensor_channels(u), images = (unsigned)u->shape.dim[DIM_N];
+    unsigned npixels = (unsigned)tensor_pixels(u) / images;
+    size_t image = npixels * n * dtype_size(t);
+    double *sums = (double *)op->workspace, *partials = sums + group_sums_count(op);
+    float *coef = (float *)(partials + 2 * n * count_parts(op));
+    struct norm_args one = {0};
+
+    one.backward = k->saved != NULL;
+    one.counter = x->device->counter;
+    one.partials = partials;
+    one.channels = n;
+    one.npixels = npixels;
+    one.nparts = (npixels + PART_PIXELS - 1) / PART_PIXELS;
+    one.nparts = one.nparts < SUM_PARTS ? one.nparts : SUM_PARTS;
+    one.what = FINISH_SUMS;
+    for (unsigned i = 0; i < images; i++) {
+        one.u = (const char *)u->data + i * image;
+        one.v = (const char *)v->data + i * image;
+        one.sums = sums + (size_t)i * (2 * n + 1);
+        LAUNCH_AS(t, norm_sums, one.nparts, stream, one);
+    }
+    k->sums = sums;
+    k->coef = coef;
+    k->channels = n;
+    k->npixels = npixels;
+    k->images = images;
+    k->eps = op->attr.eps;
+    k->width = op->attr.groups ? n / (unsigned)op->attr.groups : 1;
+    k->ngroups = images * n / k->width;
+    LAUNCH(group_norm, gpu_blocks(k->ngroups), stream, *k);
+    if (k->dgamma)
+        LAUNCH(group_norm_params, gpu_blocks(n), stream, *k);
+    for (unsigned i = 0; i < images; i++) {
+        one.u = (const char *)u->data + i * image;
+        one.v = (const char *)v->data + i * image;
+        one.dst = (char *)op->out[0]->data + i * image;
+        one.a = coef + (size_t)i * 3 * n;
+        one.b = one.a + n;
+        one.c = one.b + n;
+        LAUNCH_AS(t, norm_apply, apply_blocks(&one, t), stream, one);
+    }
+}
+
+static int run_group_norm(struct op *op, struct exec *x, struct err *e)
+{
+    struct group_args k = {0};
+
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.saved_out = op->out[1]->data;
+    queue_group_norm(op, op->in[0], op->in[0], &k, x);
+    return 0;
+}
+
+static int run_group_norm_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct group_args k = {0};
+
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
+    k.dgamma = op->out[1]->data;
+    k.dbeta = op->out[2]->data;
+    queue_group_norm(op, op->in[0], op->in[1], &k, x);
+    return 0;
+}
+
 static int begin_fold_norm(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor *const *in = op->in;
@@ -409,6 +565,11 @@ const struct kernel cuda_batch_norm_relu_grad = {
     NULL, KERNEL_ANY};
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
+    KERNEL_ANY};
+const struct kernel cuda_group_norm = {
+    &group_norm_kind, cuda_supports_one_type, group_norm_prepare, run_group_norm, NULL, KERNEL_ANY};
+const struct kernel cuda_group_norm_grad = {
+    &group_norm_grad_kind, cuda_supports_one_type, group_norm_prepare, run_group_norm_grad, NULL,
     KERNEL_ANY};
 const struct kernel cuda_fold_norm = {
     &fold_norm_kind, cuda_supports, prepare_fold_norm, run_fold_norm, NULL, KERNEL_FLOATS};

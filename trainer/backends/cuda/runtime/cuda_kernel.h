@@ -104,6 +104,8 @@ extern const struct kernel cuda_dropout;
 extern const struct kernel cuda_fold_norm;
 extern const struct kernel cuda_global_avg_pool;
 extern const struct kernel cuda_global_avg_pool_grad;
+extern const struct kernel cuda_group_norm;
+extern const struct kernel cuda_group_norm_grad;
 extern const struct kernel cuda_max_pool2d;
 extern const struct kernel cuda_max_pool2d_grad;
 extern const struct kernel cuda_max_pool2d_grad_add;
