@@ -109,7 +109,7 @@ for model in resnet44 resnet20-projection; do
 done
 
 # Layers that these do not have: dropout, odd and overlapping poolings, larger windows,
-# instance norm, leaky ReLU, flatten and dense layers, means, transposed 3x3.
+# dilation, instance norm, leaky ReLU, upsampling, flatten and dense layers, means, transposed 3x3.
 cat >means.yaml <<'EOP'
 model: means
 of: classes
@@ -117,6 +117,10 @@ layers:
   - conv: {channels: 6, kernel: 7, stride: 2}
   - instance_norm
   - leaky_relu: 0.01
+  - conv: {channels: 6, dilation: 2}
+  - upsample_bilinear
+  - upsample_nearest
+  - avg_pool
   - max_pool: 3
   - avg_pool
   - flatten

@@ -18,9 +18,9 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8,
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_S = 4, ATTRIBUTE_INTS = 8,
        ATTRIBUTE_TYPE = 20 };
-enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_INTS = 7 };
+enum { ATTRIBUTE_IS_FLOAT = 1, ATTRIBUTE_IS_INT = 2, ATTRIBUTE_IS_TEXT = 3, ATTRIBUTE_IS_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW_DATA = 9,
        TENSOR_IS_FLOAT = 1, TENSOR_IS_INT64 = 7 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, VALUE_DOC = 3 };
@@ -59,6 +59,16 @@ static void add_int(struct buf *node, const char *name, int64_t v)
     protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
+static void add_text(struct buf *node, const char *name, const char *v)
+{
+    struct buf a = {0};
+
+    protobuf_add_text(&a, ATTRIBUTE_NAME, name);
+    protobuf_add_text(&a, ATTRIBUTE_S, v);
+    protobuf_add_varint(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_TEXT);
+    protobuf_add_message(node, NODE_ATTRIBUTE, &a);
+}
+
 static void add_list(struct buf *node, const char *name, int n, const int64_t *v)
 {
     struct buf a = {0};
@@ -86,7 +96,8 @@ static const char *describe_op(const struct op *op, struct buf *node)
 {
     if (op->kind == &conv2d_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
-        add_ints(node, "pads", 4, op->attr.kernel / 2);
+        add_ints(node, "pads", 4, op_dilation(op) * (op->attr.kernel / 2));
+        add_ints(node, "dilations", 2, op_dilation(op));
         add_ints(node, "strides", 2, op->attr.stride > 1 ? op->attr.stride : 1);
         return "Conv";
     }
@@ -164,6 +175,30 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     add_numbers(graph, pads, numbers, 8);
 }
 
+/* Adds a Resize, whose third input has the scales of N, C, H and W; the second is not used. */
+static void add_upsample(struct buf *graph, const struct graph *g, const struct op *op)
+{
+    static const float scales[4] = {1, 1, 2, 2};
+    char name[TENSOR_NAME_SIZE + 8];
+    struct buf node = {0}, t = {0};
+
+    snprintf(name, sizeof name, "%s.scales", op->out[0]->name);
+    add_text(&node, "mode", op->attr.bilinear ? "linear" : "nearest");
+    add_text(&node, "coordinate_transformation_mode",
+             op->attr.bilinear ? "half_pixel" : "asymmetric");
+    if (!op->attr.bilinear)
+        add_text(&node, "nearest_mode", "floor");
+    protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[0]));
+    protobuf_add_text(&node, NODE_INPUT, "");
+    protobuf_add_text(&node, NODE_INPUT, name);
+    add_node(graph, &node, "Resize", name_of(g, op->out[0]));
+    protobuf_add_varint(&t, TENSOR_DIMS, 4);
+    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
+    protobuf_add_text(&t, TENSOR_NAME, name);
+    protobuf_add_bytes(&t, TENSOR_RAW_DATA, scales, sizeof scales);
+    protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
+}
+
 static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
 {
     const int64_t shape[4] = {0, op->attr.channels, 1, 1}, order[4] = {0, 2, 3, 1};
@@ -208,6 +243,10 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
     }
     if (op->kind == &subsample_kind) {
         add_subsample(graph, g, op);
+        return 0;
+    }
+    if (op->kind == &upsample2d_kind) {
+        add_upsample(graph, g, op);
         return 0;
     }
     type = describe_op(op, &node);

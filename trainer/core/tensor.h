@@ -156,6 +156,8 @@ struct op;
 struct op_attr {
     int kernel;           /* conv2d: side of the window, 1, 3, 5 or 7; max_pool2d: 3, or 0 for 2 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
+    int dilation;         /* conv2d: 0 is 1 */
+    bool bilinear;        /* upsample2d: not the nearest */
     int64_t height, width, channels; /* the result's, where the inputs do not determine them */
     double rate;          /* dropout: the probability that a number becomes 0 */
     uint64_t stream;      /* dropout: a different number for each such op of a graph */
@@ -243,6 +245,12 @@ static inline bool op_is_float(const struct op *op)
 static inline bool op_is_inplace(const struct op *op)
 {
     return op->kind->inplace || op->inplace;
+}
+
+/* Returns the pixels from one number of a convolution's window to the next. */
+static inline int op_dilation(const struct op *op)
+{
+    return op->attr.dilation > 1 ? op->attr.dilation : 1;
 }
 
 /* The kinds (ops.def), and all of them, NULL-terminated. */

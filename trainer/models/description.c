@@ -395,7 +395,8 @@ static int set_argument(struct builder *b, const char *key, const struct documen
     return evaluate_node(b, node, scope, strcmp(key, "channels") == 0 ? &a->channels
                                     : strcmp(key, "kernel") == 0 ? &a->kernel
                                     : strcmp(key, "stride") == 0 ? &a->stride
-                                    : strcmp(key, "groups") == 0 ? &a->groups : &a->bias);
+                                    : strcmp(key, "groups") == 0 ? &a->groups
+                                    : strcmp(key, "dilation") == 0 ? &a->dilation : &a->bias);
 }
 
 /* Decodes `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
@@ -435,6 +436,8 @@ static uint64_t hash_layer(uint64_t hash, const struct layer_kind *k, const stru
     hash = hash_text(hash, a->name);
     hash = hash_text(hash, a->with_name);
     hash = hash_bytes(hash, numbers, sizeof numbers);
+    if (a->dilation > 1)
+        hash = hash_bytes(hash, &a->dilation, sizeof a->dilation);
     if (a->groups)
         hash = hash_bytes(hash, &a->groups, sizeof a->groups);
     return hash_bytes(hash, &a->rate, sizeof a->rate);
@@ -444,7 +447,8 @@ static int append_layer(struct builder *b, const struct layer_kind *k,
                         const struct document_node *key, const struct document_node *value,
                         const struct scope *scope)
 {
-    struct layer_args a = {.kernel = k->kernel, .stride = 1, .bias = 1, .glorot = b->d->glorot};
+    struct layer_args a = {.kernel = k->kernel, .stride = 1, .dilation = 1, .bias = 1,
+                           .glorot = b->d->glorot};
     struct err why = {0};
     char label[2 * TENSOR_NAME_SIZE];
     size_t nparams = b->g->nparams;

@@ -16,6 +16,7 @@
 /* Each layer checks its arguments and its input, and then appends ops. */
 
 #define LAYER_MAX_CHANNELS (1 << 20)
+#define MAX_DILATION 64
 #define MAX_WEIGHTS (INT64_C(1) << 31) /* of one layer */
 
 const char *layer_shape(const struct tensor *t, char dst[64])
@@ -108,10 +109,11 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
     }
     if (check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
         check_number("stride", a->stride, 1, 2, e) ||
+        check_number("dilation", a->dilation, 1, MAX_DILATION, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
-    x = conv2d_append(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0,
-                         e);
+    x = conv2d_append_dilated(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride,
+                              (int)a->dilation, a->bias != 0, e);
     set_weights(g, a);
     return x;
 }
@@ -251,8 +253,18 @@ static struct tensor *append_add(struct graph *g, const struct network_config *c
     return check_pair(a, x, true, e) ? NULL : add_append(g, x, a->with, e);
 }
 
+static struct tensor *append_nearest(struct graph *g, struct tensor *x, struct err *e)
+{
+    return upsample2d_append(g, x, false, e);
+}
+
+static struct tensor *append_bilinear(struct graph *g, struct tensor *x, struct err *e)
+{
+    return upsample2d_append(g, x, true, e);
+}
+
 const struct layer_kind layer_kinds[] = {
-    {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv, NULL, false},
+    {"conv", {"channels", "kernel", "stride", "dilation", "bias", "l2"}, 1, 3, append_conv, NULL, false},
     {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
     {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
     {"instance_norm", {NULL}, 0, 0, append_group_norm, NULL, false},
@@ -261,6 +273,8 @@ const struct layer_kind layer_kinds[] = {
     {"leaky_relu", {"slope"}, 1, 0, append_leaky_relu, NULL, false},
     {"max_pool", {"kernel"}, 0, 0, append_max_pool, NULL, false},
     {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
+    {"upsample_nearest", {NULL}, 0, 0, NULL, append_nearest, false},
+    {"upsample_bilinear", {NULL}, 0, 0, NULL, append_bilinear, false},
     {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},
     {"subsample", {"channels"}, 1, 0, append_subsample, NULL, false},
     {"flatten", {NULL}, 0, 0, NULL, reshape_append_flat, false},

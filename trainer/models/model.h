@@ -95,7 +95,7 @@ int model_build(const struct model *model, struct graph *g, const struct network
 struct layer_args {
     char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
     char torch[TENSOR_NAME_SIZE]; /* the same in weights of PyTorch, several with spaces, or "" */
-    int64_t channels, kernel, stride, bias;
+    int64_t channels, kernel, stride, dilation, bias;
     int64_t groups; /* of channels; 0: instance norm */
     double rate, l2; /* rate: of dropout; the slope of leaky_relu */
     bool glorot; /* initial values as in Keras, otherwise as in PyTorch */
@@ -105,7 +105,7 @@ struct layer_args {
 
 struct layer_kind {
     const char *name;
-    const char *args[6]; /* NULL-terminated; `- NAME: VALUE` sets the first */
+    const char *args[7]; /* NULL-terminated; `- NAME: VALUE` sets the first */
     int nneeded;         /* number of required arguments, which are the first ones */
     int64_t kernel;      /* the default */
     /* Appends the layer to x and returns its result; NULL with ERR_CONFIG (a text without the place

@@ -137,7 +137,14 @@ const struct op_kind conv2d_grad_kind = {
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
                              int kernel, int stride, bool bias, struct err *e)
 {
-    struct op_attr attr = {.kernel = kernel, .stride = stride};
+    return conv2d_append_dilated(g, name, x, channels, kernel, stride, 1, bias, e);
+}
+
+struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct tensor *x,
+                                     int64_t channels, int kernel, int stride, int dilation,
+                                     bool bias, struct err *e)
+{
+    struct op_attr attr = {.kernel = kernel, .stride = stride, .dilation = dilation};
     struct tensor *in[3] = {x};
     struct shape shape;
     double bound;

@@ -29,9 +29,12 @@ struct loss_terms {
 };
 
 /* A convolution with `channels` output channels; kernel: 1, 3, 5 or 7, stride: 1 or 2; see
- * conv2d_kind about borders and sizes. */
+ * conv2d_kind about borders and sizes. The second also sets the dilation, 1 or more. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
                              int kernel, int stride, bool bias, struct err *e);
+struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct tensor *x,
+                                     int64_t channels, int kernel, int stride, int dilation,
+                                     bool bias, struct err *e);
 
 /* A transposed convolution, 2x2, stride 2, with bias, which doubles height and width. */
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
@@ -52,6 +55,9 @@ struct tensor *relu_append_leaky(struct graph *g, struct tensor *x, double slope
 /* kernel: 2, which halves height and width rounded down, or 3, rounded up. */
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, struct err *e);
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
+
+/* Twice the height and width. */
+struct tensor *upsample2d_append(struct graph *g, struct tensor *x, bool bilinear, struct err *e);
 
 /* A transposed convolution, 3x3, stride 2, with bias, which doubles height and width. */
 struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,

@@ -272,6 +272,37 @@ struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *
     return graph_append_result(g, &avg_pool2d_kind, NULL, &x, e);
 }
 
+/* The op upsample2d and its gradient. */
+
+static int infer_upsample2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim;
+
+    out[0] = shape_nhwc(x[DIM_N], 2 * x[DIM_H], 2 * x[DIM_W], x[DIM_C]);
+    return 0;
+}
+
+static int grad_upsample2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *dx = graph_append_result(g, &upsample2d_grad_kind, &op->attr,
+                                            &op->out[0]->grad, e);
+
+    return add_to_grad(g, op->in[0], dx, e);
+}
+
+const struct op_kind upsample2d_kind = {
+    .name = "upsample2d", .nin = 1, .nout = 1, .infer = infer_upsample2d, .grad = grad_upsample2d,
+};
+const struct op_kind upsample2d_grad_kind = {
+    .name = "upsample2d_grad", .nin = 1, .nout = 1, .infer = ops_infer_pooled,
+};
+
+struct tensor *upsample2d_append(struct graph *g, struct tensor *x, bool bilinear, struct err *e)
+{
+    return graph_append_result(g, &upsample2d_kind, &(struct op_attr){.bilinear = bilinear}, &x, e);
+}
+
 /* The mean over height and width, and its gradient. */
 
 static int infer_pool(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

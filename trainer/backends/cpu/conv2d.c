@@ -53,7 +53,7 @@ bool conv2d_supports(const struct op *op, const struct tensor *src, const struct
 
     /* Convolutions with more channels are left to conv/winograd/. */
     if (!rows || op->attr.kernel != CONV2D_KERNEL || op->attr.stride > 1 ||
-        ns > MAX_CHANNELS || nd > MAX_CHANNELS)
+        op_dilation(op) > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
     if (nd >= rows->lanes)
         return nd % rows->lanes == 0;

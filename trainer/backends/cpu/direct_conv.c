@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions and transposed convolutions with all windows and strides of core/ops.def and any
- * number of channels, for ops that the faster kernels do not support; but for gradients of inputs
- * with windows of 5x5 and 7x7.
+ * number of channels, for ops that the faster kernels do not support; but for those with
+ * dilation, and gradients of inputs with windows of 5x5 and 7x7.
  *
  * Six ops are one sum of products: both kinds, and their gradients of the input and of the weights.
  * It has a coarse tensor (y of a convolution, x of a transposed one), a fine tensor and weights:
@@ -423,7 +423,8 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool direct_conv_supports(const struct op *op)
 {
-    return conv_rows_best() && (op->attr.kernel <= 3 || op->kind != &conv2d_grad_input_kind);
+    return conv_rows_best() && op_dilation(op) == 1 &&
+           (op->attr.kernel <= 3 || op->kind != &conv2d_grad_input_kind);
 }
 
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)

@@ -383,6 +383,8 @@ static const struct kernel *const kernels[] = {
     &cuda_global_avg_pool_grad,
     &cuda_subsample,
     &cuda_subsample_grad,
+    &cuda_upsample2d,
+    &cuda_upsample2d_grad,
     &cuda_bias,
     &cuda_bias_grad,
     &cuda_reshape,

@@ -17,6 +17,7 @@ struct geometry {
     size_t n, src_h, src_w, dst_h, dst_w;
     size_t src_channels, dst_channels;
     size_t kernel;
+    size_t dilation;
     size_t stride; /* pixels of src from one pixel of dst to the next */
     size_t up;     /* for the gradient of the input: pixels of dst from one pixel of src to the
                     * next */
@@ -30,7 +31,8 @@ static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const st
 
     return (struct geometry){(size_t)d[DIM_N], (size_t)s[DIM_H], (size_t)s[DIM_W], (size_t)d[DIM_H],
                              (size_t)d[DIM_W], tensor_channels(src), tensor_channels(dst),
-                             (size_t)op->attr.kernel, op->attr.stride > 1 ? 2 : 1, 1,
+                             (size_t)op->attr.kernel, (size_t)op_dilation(op),
+                             op->attr.stride > 1 ? 2 : 1, 1,
                              op->kind == &conv2d_relu_kind};
 }
 
@@ -59,13 +61,13 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
                                           const float *packed, size_t row, size_t column,
                                           float *restrict sum)
 {
-    size_t pad = g->kernel / 2;
+    size_t pad = g->dilation * (g->kernel / 2);
     float lanes[LANES] = {0};
 
     for (size_t i = 0; i < g->kernel; i++)
         for (size_t j = 0; j < g->kernel; j++) {
-            size_t y = row * g->stride + i - pad; /* -1 wraps to a large number, too */
-            size_t x = column * g->stride + j - pad;
+            size_t y = row * g->stride + i * g->dilation - pad; /* -1 wraps to a large number, too */
+            size_t x = column * g->stride + j * g->dilation - pad;
             const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
 
             if (y % g->up || x % g->up || y / g->up >= g->src_h || x / g->up >= g->src_w)
@@ -172,7 +174,8 @@ VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *
 static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
                                size_t tap, size_t ci, double *restrict sum)
 {
-    size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel, stride = g->stride;
+    size_t pad = g->dilation * (g->kernel / 2), stride = g->stride;
+    size_t i = tap / g->kernel * g->dilation, j = tap % g->kernel * g->dilation;
     size_t x0 = j < pad ? (pad - j + stride - 1) / stride : 0;
     size_t end = g->src_w + pad > j ? (g->src_w + pad - j + stride - 1) / stride : 0;
     size_t x1 = end < g->dst_w ? end : g->dst_w;

@@ -264,6 +264,79 @@ const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = ref_avg_p
 const struct kernel ref_avg_pool2d_grad = {
     .kind = &avg_pool2d_grad_kind, .run = ref_avg_pool2d_run_grad};
 
+/* Twice the height and width: nearest, or bilinear with pixels at 1/4 and 3/4 between two. */
+
+/* Returns the other of the two pixels of a side of n that are nearest to number `at` of twice as
+ * many; the nearest is at / 2. */
+static int64_t beside(int64_t at, int64_t n)
+{
+    int64_t other = at % 2 ? at / 2 + 1 : at / 2 - 1;
+
+    return other < 0 ? 0 : other < n ? other : n - 1;
+}
+
+static int ref_upsample2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    const int64_t *d = dst->shape.dim, *s = src->shape.dim;
+    bool bilinear = op->attr.bilinear;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                int64_t row = beside(y, s[DIM_H]), column = beside(p, s[DIM_W]);
+                const float *near = at(src, i, y / 2, p / 2), *across = at(src, i, y / 2, column);
+                const float *below = at(src, i, row, p / 2), *far = at(src, i, row, column);
+                float *to = at(dst, i, y, p);
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = !bilinear ? near[c]
+                                      : (9 * near[c] + 3 * (across[c] + below[c]) + far[c]) / 16;
+            }
+    return 0;
+}
+
+/* Returns the weight that pixel `at` of a side of n has in number 2 at + offset of twice as many. */
+static float share_of(bool bilinear, int64_t at, int64_t n, int offset)
+{
+    bool inner = offset < 1 ? at > 0 : at < n - 1;
+    bool near = offset == 0 || offset == 1;
+
+    return !bilinear ? near : near ? inner ? 0.75F : 1 : inner ? 0.25F : 0;
+}
+
+static int ref_upsample2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *dx = op->out[0];
+    const int64_t *d = dx->shape.dim;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                float *to = at(dx, i, y, p);
+
+                memset(to, 0, (size_t)d[DIM_C] * sizeof *to);
+                for (int k = 0; k < 16; k++) {
+                    int row = k / 4 - 1, column = k % 4 - 1;
+                    float share = share_of(op->attr.bilinear, y, d[DIM_H], row) *
+                                  share_of(op->attr.bilinear, p, d[DIM_W], column);
+
+                    if (share <= 0)
+                        continue;
+                    const float *from = at(dy, i, 2 * y + row, 2 * p + column);
+                    for (int64_t c = 0; c < d[DIM_C]; c++)
+                        to[c] += share * from[c];
+                }
+            }
+    return 0;
+}
+
+const struct kernel ref_upsample2d = {.kind = &upsample2d_kind, .run = ref_upsample2d_run};
+const struct kernel ref_upsample2d_grad = {
+    .kind = &upsample2d_grad_kind, .run = ref_upsample2d_run_grad};
+
 /* The mean over all pixels of an image and its gradient. */
 
 /* One thread sums a channel of an image, so that the order does not depend on the number of

@@ -88,6 +88,7 @@ static void check_refusals(void)
                    "3 groups of 4 channels");
     refused_layers("  - global_avg_pool\n  - instance_norm\n", "mine.yaml:9:", "no variance");
     refused_layers("  - leaky_relu: 1\n", "mine.yaml:8: leaky_relu", "a slope of 1");
+    refused_layers("  - conv: {channels: 4, dilation: 0}\n", "mine.yaml:8: conv", "dilation is 0");
     refused_layers("  - max_pool: 4\n", "mine.yaml:8: max_pool", "kernel is 4");
     refused_layers("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
     refused_layers("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",

@@ -39,6 +39,10 @@
     {&conv2d_kind, {.kernel = k, .stride = s}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
      {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0}
+#define CONV_DILATED(n, h, w, ci, co, k, s, d) \
+    {&conv2d_kind, {.kernel = k, .stride = s, .dilation = d}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, \
+     0}
 #define CONV_TRANSPOSE(n, h, w, ci, co) \
     {&conv_transpose2d_kind, {0}, {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co)}, \
      {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, 0}
@@ -97,6 +101,8 @@
     {&max_pool2d_grad_add_kind, {.kernel = 3}, \
      {NHWC(n, h, w, c), NHWC(n, (h + 1) / 2, (w + 1) / 2, c), NHWC(n, h, w, c)}, \
      {VALUES_NORMAL}, 0x7, 0, 0, false, 0}
+#define UPSAMPLE(n, h, w, c, b) \
+    {&upsample2d_kind, {.bilinear = b}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
     {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0}
 #define SUBSAMPLE(n, h, w, a, b) \

@@ -46,6 +46,7 @@ static const struct test_case sizes[] = {
     UNARY(relu_kind, 4, 256, 256, 8),
     UNARY(max_pool2d_kind, 4, 256, 256, 8),
     AVG_POOL(4, 256, 256, 8),
+    UPSAMPLE(4, 128, 128, 8, true),
     BIAS(4, 256, 256, 8),
     RESHAPE(16, 32, 32, 64),
     DROPOUT(16, 32, 32, 64, 0.5),

@@ -46,7 +46,7 @@ struct operands {
     const struct tensor *x, *y, *w;
     const struct tensor *bias, *biased; /* bias, or NULL; the result that it is added to */
     const struct tensor *db, *summed;   /* db = sums of summed over pixels; NULL: none */
-    int64_t stride, pad;
+    int64_t stride, pad, dilation;
     bool relu; /* behind the bias */
 };
 
@@ -62,7 +62,9 @@ static struct operands operands_of(const struct op *op)
 {
     const struct op_kind *kind = op->kind;
     struct tensor *const *in = op->in, *const *out = op->out;
-    struct operands o = {.stride = op->attr.stride > 1 ? 2 : 1, .pad = op->attr.kernel / 2};
+    struct operands o = {.stride = op->attr.stride > 1 ? 2 : 1, .dilation = op_dilation(op)};
+
+    o.pad = o.dilation * (op->attr.kernel / 2);
 
     if (kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_input_kind ||
         kind == &conv_transpose2d_grad_weights_kind) {
@@ -112,6 +114,7 @@ static struct cudnn_problem problem_of(const struct operands *o)
                                   .side = w[2],
                                   .stride = o->stride,
                                   .pad = o->pad,
+                                  .dilation = o->dilation,
                                   .dtype = o->x->dtype};
 }
 
@@ -193,6 +196,7 @@ static bool is_same(const struct cudnn_problem *a, const struct cudnn_problem *b
     return a->direction == b->direction && a->n == b->n && a->h == b->h && a->w == b->w &&
            a->c == b->c && a->oh == b->oh && a->ow == b->ow && a->k == b->k &&
            a->side == b->side && a->stride == b->stride && a->pad == b->pad &&
+           a->dilation == b->dilation &&
            a->dtype == b->dtype && a->tf32 == b->tf32 && a->deterministic == b->deterministic;
 }
 
@@ -261,13 +265,17 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
     static const char *const types[] = {
         [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
+    char spread[40] = "";
+
+    if (p->dilation > 1)
+        snprintf(spread, sizeof spread, ", dilation %lld", (long long)p->dilation);
     snprintf(key, CUDNN_KEY_SIZE,
              "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
-             "stride %lld, %s%s",
+             "stride %lld%s, %s%s",
              dnn->gpu, dnn->calls->get_version(), directions[p->direction], (long long)p->n,
              (long long)p->h,
              (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow, (long long)p->k,
-             (long long)p->side, (long long)p->stride,
+             (long long)p->side, (long long)p->stride, spread,
              p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail]);
 }
 

@@ -36,7 +36,7 @@ enum cudnn_tail {
 struct cudnn_problem {
     enum cudnn_direction direction;
     enum cudnn_tail tail;
-    int64_t n, h, w, c, oh, ow, k, side, stride, pad;
+    int64_t n, h, w, c, oh, ow, k, side, stride, pad, dilation;
     enum dtype dtype;   /* of x, y and weights; sums are floats */
     bool tf32;          /* TF32: floats may be multiplied with 10 bits of mantissa */
     bool deterministic; /* only engines whose results have the same bits in every run */

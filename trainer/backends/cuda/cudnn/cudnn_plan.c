@@ -106,7 +106,8 @@ static int describe_tensors(struct cudnn_graph *g, struct err *e)
 static int describe_convolution(struct cudnn_graph *g, struct err *e)
 {
     const struct cudnn_problem *p = &g->problem;
-    int64_t pads[] = {p->pad, p->pad}, strides[] = {p->stride, p->stride}, dilations[] = {1, 1};
+    int64_t pads[] = {p->pad, p->pad}, strides[] = {p->stride, p->stride};
+    int64_t dilations[] = {p->dilation, p->dilation};
     int type = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
     void **d = &g->convolution;
 

@@ -284,6 +284,76 @@ DEVICE void shrink_grad_some(const struct shrink_args *k, unsigned type, unsigne
     }
 }
 
+/* Twice the height and width, and its gradient; the small tensor's sides. */
+struct upsample_args {
+    const void *src;
+    void *dst;
+    unsigned height, width, channels, n; /* n: elements of dst */
+    bool bilinear;
+};
+
+/* As beside() of backends/ref/pool.c. */
+DEVICE unsigned upsample_beside(unsigned at, unsigned n)
+{
+    return at % 2 ? (at / 2 + 1 < n ? at / 2 + 1 : n - 1) : at > 1 ? at / 2 - 1 : 0;
+}
+
+DEVICE void upsample_some(const struct upsample_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned c = i * each % k->channels, pixel = i * each / k->channels;
+        unsigned x = pixel % (2 * k->width), line = pixel / (2 * k->width);
+        unsigned y = line % (2 * k->height), first = line / (2 * k->height) * k->height;
+        unsigned rows[2] = {first + y / 2, first + upsample_beside(y, k->height)};
+        unsigned columns[2] = {x / 2, upsample_beside(x, k->width)};
+        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+
+        for (unsigned q = 0; q < (k->bilinear ? 4 : 1); q++) {
+            float share = !k->bilinear || q == 0 ? 9 : q == 3 ? 1 : 3;
+
+            gpu_load_some(k->src, (rows[q / 2] * k->width + columns[q % 2]) * k->channels + c, type,
+                          each, v);
+            for (unsigned j = 0; j < each; j++)
+                sum[j] = k->bilinear ? sum[j] + share * v[j] : v[j];
+        }
+        for (unsigned j = 0; k->bilinear && j < each; j++)
+            sum[j] /= 16;
+        gpu_store_some(k->dst, i * each, type, each, sum);
+    }
+}
+
+/* As share_of() of backends/ref/pool.c; offset: one more. */
+DEVICE float upsample_share(const struct upsample_args *k, unsigned at, unsigned n, unsigned offset)
+{
+    bool inner = offset < 2 ? at > 0 : at + 1 < n, near = offset == 1 || offset == 2;
+
+    return !k->bilinear ? near : near ? inner ? 0.75f : 1 : inner ? 0.25f : 0;
+}
+
+DEVICE void upsample_grad_some(const struct upsample_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned c = i * each % k->channels, pixel = i * each / k->channels;
+        unsigned x = pixel % k->width, line = pixel / k->width, y = line % k->height;
+        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+
+        for (unsigned q = 0; q < 16; q++) {
+            float share = upsample_share(k, y, k->height, q / 4) *
+                          upsample_share(k, x, k->width, q % 4);
+
+            if (share <= 0)
+                continue;
+            gpu_load_some(k->src, ((2 * line + q / 4 - 1) * 2 * k->width + 2 * x + q % 4 - 1) *
+                                      k->channels + c, type, each, v);
+            for (unsigned j = 0; j < each; j++)
+                sum[j] += share * v[j];
+        }
+        gpu_store_some(k->dst, i * each, type, each, sum);
+    }
+}
+
+CHUNKED_KERNEL(upsample, upsample_args, k->channels)
+CHUNKED_KERNEL(upsample_grad, upsample_args, k->channels)
 CHUNKED_KERNEL(shrink, shrink_args, SHRINK_LENGTH(k))
 CHUNKED_KERNEL(shrink_grad, shrink_args, SHRINK_LENGTH(k))
 
@@ -336,6 +406,22 @@ static int run_shrink(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static int run_upsample(struct op *op, struct exec *x, struct err *e)
+{
+    bool grad = op->kind == &upsample2d_grad_kind;
+    const struct tensor *dst = op->out[0], *small = grad ? dst : op->in[0];
+    struct upsample_args k = {op->in[0]->data, dst->data, (unsigned)small->shape.dim[DIM_H],
+                              (unsigned)small->shape.dim[DIM_W], (unsigned)tensor_channels(dst),
+                              (unsigned)tensor_count(dst), op->attr.bilinear};
+    size_t nblocks = gpu_blocks(k.n / GPU_EACH(k.channels, dst->dtype));
+
+    if (grad)
+        LAUNCH_AS(dst->dtype, upsample_grad, nblocks, x->device->stream, k);
+    else
+        LAUNCH_AS(dst->dtype, upsample, nblocks, x->device->stream, k);
+    return 0;
+}
+
 static int run_shrink_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
@@ -360,6 +446,10 @@ const struct kernel cuda_avg_pool2d = {
     &avg_pool2d_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
 const struct kernel cuda_avg_pool2d_grad = {
     &avg_pool2d_grad_kind, cuda_supports_one_type, NULL, run_shrink_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_upsample2d = {
+    &upsample2d_kind, cuda_supports_one_type, NULL, run_upsample, NULL, KERNEL_ANY};
+const struct kernel cuda_upsample2d_grad = {
+    &upsample2d_grad_kind, cuda_supports_one_type, NULL, run_upsample, NULL, KERNEL_ANY};
 const struct kernel cuda_subsample = {
     &subsample_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
 const struct kernel cuda_subsample_grad = {

@@ -115,6 +115,8 @@ extern const struct kernel cuda_reshape;
 extern const struct kernel cuda_softmax_ce;
 extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
+extern const struct kernel cuda_upsample2d;
+extern const struct kernel cuda_upsample2d_grad;
 
 /* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
  * cuda_supports_one_type whether all its activations have the type of in[0]. */

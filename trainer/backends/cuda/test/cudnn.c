@@ -18,7 +18,8 @@
 #define WRITERS 14
 
 static const struct cudnn_problem plain = {
-    .n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16, .side = 3, .stride = 1, .pad = 1};
+    .n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16, .side = 3, .stride = 1, .pad = 1,
+    .dilation = 1};
 static char folder[] = "/tmp/unet-cudnn-XXXXXX", path[128];
 
 /* Returns the ids of the engines that a search finds, in order, or "not found again" if

@@ -244,7 +244,7 @@ struct dnn_tensor {
 struct dnn_convolution {
     int direction; /* type of the operation's descriptor */
     struct dnn_tensor x, y, w, result; /* result: what the last operation writes */
-    int64_t stride[2], pad[2];
+    int64_t stride[2], pad[2], dilation[2];
     void *px, *py, *pw, *pb, *workspace;
     bool relu; /* after the bias pb */
     struct dnn_engine engine;
@@ -309,9 +309,11 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
     memcpy(c->stride, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_FILTER_STRIDES),
            sizeof c->stride);
     memcpy(c->pad, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_PRE_PADDINGS), sizeof c->pad);
+    memcpy(c->dilation, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_DILATIONS),
+           sizeof c->dilation);
     for (int i = 0; i < 2; i++)
-        if (c->y.dims[2 + i] !=
-            (c->x.dims[2 + i] + 2 * c->pad[i] - c->w.dims[2 + i]) / c->stride[i] + 1)
+        if (c->y.dims[2 + i] != (c->x.dims[2 + i] + 2 * c->pad[i] -
+                                 c->dilation[i] * (c->w.dims[2 + i] - 1) - 1) / c->stride[i] + 1)
             return false;
     return c->x.dims[0] == c->y.dims[0] && c->x.dims[1] == c->w.dims[1] &&
            c->y.dims[1] == c->w.dims[0] && (c->x.type == c->y.type || dnn_is_virtual(tensors[1])) &&
@@ -369,8 +371,8 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
             for (int64_t t = 0; t < tw->dims[2] * tw->dims[3]; t++) {
                 int64_t oy = i / ty->dims[3], ox = i % ty->dims[3], r = t / tw->dims[3],
                         s = t % tw->dims[3];
-                int64_t iy = oy * v->stride[0] + r - v->pad[0],
-                        ix = ox * v->stride[1] + s - v->pad[1];
+                int64_t iy = oy * v->stride[0] + r * v->dilation[0] - v->pad[0],
+                        ix = ox * v->stride[1] + s * v->dilation[1] - v->pad[1];
                 if (iy < 0 || ix < 0 || iy >= tx->dims[2] || ix >= tx->dims[3])
                     continue;
                 float *px = x + dnn_index(tx, n, 0, iy, ix), *py = y + dnn_index(ty, n, 0, oy, ox);

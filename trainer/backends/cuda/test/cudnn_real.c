@@ -12,9 +12,10 @@ int main(void)
     static const char *const directions[] = {"forward", "data", "weights"};
     static const char *const tails[] = {"", ", bias", ", bias, relu"};
     static const struct {
-        int64_t h, w, c, k, side, stride;
+        int64_t h, w, c, k, side, stride, dilation;
     } shapes[] = {
-        {16, 12, 8, 16, 3, 1}, {15, 11, 3, 5, 3, 2}, {7, 9, 16, 4, 1, 1}, {8, 8, 1, 8, 2, 2}};
+        {16, 12, 8, 16, 3, 1, 1}, {15, 11, 3, 5, 3, 2, 1}, {7, 9, 16, 4, 1, 1, 1},
+                {8, 8, 1, 8, 2, 2, 1}, {17, 12, 3, 64, 7, 2, 1}, {12, 9, 8, 16, 3, 1, 2}};
     struct err e;
     const struct cudnn_calls *calls = cudnn_library_open(&e);
 
@@ -28,11 +29,12 @@ int main(void)
                         .direction = direction, .tail = tail, .n = 2, .h = shapes[i].h,
                         .w = shapes[i].w,
                         .c = shapes[i].c, .k = shapes[i].k, .side = shapes[i].side,
-                        .stride = shapes[i].stride, .pad = shapes[i].side == 3, .dtype = t};
+                        .stride = shapes[i].stride, .dilation = shapes[i].dilation, .dtype = t};
                     if (tail != CUDNN_ALONE && direction != CUDNN_FORWARD)
                         continue;
-                    p.oh = (p.h + 2 * p.pad - p.side) / p.stride + 1;
-                    p.ow = (p.w + 2 * p.pad - p.side) / p.stride + 1;
+                    p.pad = p.side % 2 * p.dilation * (p.side / 2);
+                    p.oh = (p.h + 2 * p.pad - p.dilation * (p.side - 1) - 1) / p.stride + 1;
+                    p.ow = (p.w + 2 * p.pad - p.dilation * (p.side - 1) - 1) / p.stride + 1;
                     struct cudnn_graph *g = cudnn_graph_create(calls, NULL, &p, &e);
                     ok(g, "%s%s, shape %zu, type %d: %s", directions[direction], tails[tail], i,
                        (int)t,
@@ -40,7 +42,7 @@ int main(void)
                     cudnn_graph_destroy(g);
                 }
     struct cudnn_problem bad = {.n = 2, .h = 8, .w = 8, .c = 8, .oh = 5, .ow = 8, .k = 8, .side = 3,
-                                .stride = 1, .pad = 1};
+                                .stride = 1, .pad = 1, .dilation = 1};
     ok(!cudnn_graph_create(calls, NULL, &bad, &e), "a wrong shape it refuses: %s", e.text);
     return done_testing();
 }
