@@ -44,7 +44,8 @@ for backend in ref simd; do
         "4 2 3 20 28 3 local 4 weighted-focal" "4 2 1 20 28 3 local 1 weighted-focal+tversky" \
         "4 2 1 20 28 3 none 4 weighted-tversky" "4 2 1 20 28 3 local 3 focal+dice" \
         "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted-ce" \
-        "4 resnet20 1 14 12 12 none 3 ce" "8 resnet18 3 40 54 6 local 4 ce"; do
+        "4 resnet20 1 14 12 12 none 3 ce" "8 resnet18 3 40 54 6 local 4 ce" \
+        "4 nnunet 2 64 96 3 none 2 ce+dice"; do
         dir=$TMP/${#cases[@]}
         mkdir -p "$dir"
         # shellcheck disable=SC2086 # a list of words

@@ -9,7 +9,7 @@ command -v python3 >/dev/null || skip_all 'python3 is not installed'
 sha() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1"; }
 
 exits 0 "the built-in models are printed" unet-train model --list
-is "$(grep -cxE 'unet|fcnn|chips|resnet(20|32|44|56|110)(-projection)?|(unet-)?resnet(18|34)' "$OUT")" 17 \
+is "$(grep -cxE 'unet|nnunet|fcnn|chips|resnet(20|32|44|56|110)(-projection)?|(unet-)?resnet(18|34)' "$OUT")" 18 \
     "all are listed"
 exits 0 "one of them" unet-train model unet --size 32x32
 like "$OUT" '^dec1.conv2 .* 32x32x8 ' "its layers are printed"
@@ -54,6 +54,23 @@ exits 3 "it is refused in training" "${train[@]}" --model bad.yaml --out f
 exits 3 "a file that does not exist is refused" \
     unet-train train --model none.yaml --data data --size 32x32 \
     --out g
+
+# ---- nnU-Net's network, and a layer that ONNX does not have
+nn=(unet-train train --data data --model nnunet --size 32x32 --set model.base=4 --threads 1 --batch-size 2)
+exits 3 "nnU-Net's depth follows from the size" "${nn[@]}" --epochs 1 --out shallow
+like "$ERR" 'instance_norm \(enc6.1.norm\): the input is one pixel' "the error names the layer"
+ok "it trains" "${nn[@]}" --set model.depth=3 --epochs 12 --lr 0.01 --out nn
+ok "its loss falls below half of what it was" awk -F, '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == "loss") column = i }
+    NR == 2 { first = $column } { last = $column }
+    END { exit !(NR == 13 && last < first / 2) }' nn/log.csv
+ok "export" unet-train export --checkpoint nn --onnx nn.onnx
+ok "ONNX has its norms" grep -qa InstanceNormalization nn.onnx
+printf '%s\n' 'model: groups' 'of: masks' 'layers:' '  - conv: 4' '  - group_norm: 2' '  - conv: classes' >groups.yaml
+ok "a network with group norm" unet-train train --data data --model groups.yaml --size 32x32 --threads 1 \
+    --batch-size 2 --epochs 1 --out groups
+exits 3 "ONNX does not have it" unet-train export --checkpoint groups --onnx groups.onnx
+like "$ERR" 'ONNX of version 13 has no operator for group_norm; export --safetensors' "in one line"
 
 # ---- weights of another training (model.init, model.freeze)
 tensor() { # RUN PATTERN: hash of the tensors of its weights whose names match

@@ -3,7 +3,7 @@
 """Repeat in PyTorch what trainer/network/test/dump did, and compare.
 
 usage: torch_unet.py, with cases on standard input, each a line:
-       DIR BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
+       DIR BASE DEPTH|MODEL CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
 
 The same weights, images and masks go through the same network with PyTorch's own layers, loss and
 Adam in float64, so that all of the difference is ours. Prints one line per case: 0, or 1 if a
@@ -66,6 +66,47 @@ class UNet(nn.Module):
         for i in range(self.depth, 0, -1):
             x = torch.cat([getattr(self, f"up{i}")(x), skips.pop()], 1)
             x = getattr(self, f"dec{i}")(x)
+        return self.head(x)
+
+
+class Normed(nn.Module):
+    def __init__(self, ci, co, stride):
+        super().__init__()
+        self.conv = nn.Conv2d(ci, co, 3, stride, 1)
+        self.norm = nn.InstanceNorm2d(co, affine=True)
+
+    def forward(self, x):
+        x = self.norm(self.conv(x))
+        return 0.99 * relu(x) + 0.01 * x  # a leaky ReLU
+
+
+class NNUNet(nn.Module):
+    """templates/models/nnunet.yaml"""
+
+    def __init__(self, base, channels, classes):
+        super().__init__()
+        width = [channels] + [base << min(s, 4) for s in range(6)]
+        for s in range(1, 7):
+            self.add_module(f"enc{s}", self.stage(width[s - 1], width[s], 2 if s > 1 else 1))
+        for s in range(1, 6):
+            self.add_module(f"up{s}", nn.ConvTranspose2d(width[s + 1], width[s], 2, stride=2))
+            self.add_module(f"dec{s}", self.stage(2 * width[s], width[s], 1))
+        self.head = nn.Conv2d(base, classes, 1)
+
+    @staticmethod
+    def stage(ci, co, stride):
+        stage = nn.Sequential()
+        stage.add_module("1", Normed(ci, co, stride))
+        stage.add_module("2", Normed(co, co, 1))
+        return stage
+
+    def forward(self, x):
+        skips = []
+        for s in range(1, 7):
+            skips.append(x := getattr(self, f"enc{s}")(x))
+        for s in range(5, 0, -1):
+            x = torch.cat([getattr(self, f"up{s}")(x), skips[s - 1]], 1)
+            x = getattr(self, f"dec{s}")(x)
         return self.head(x)
 
 
@@ -145,16 +186,18 @@ def compare_case(directory, base, depth, channels, height, width, batch, norm, c
     batch_norm = norm != "none"
     dump, worst = read_dump(directory), Worst()
     model = (UNet(base, depth, channels, batch_norm, classes) if isinstance(depth, int) else
+             NNUNet(base, channels, classes) if depth == "nnunet" else
              ResNet(depth, base, channels, batch_norm, classes)).double()
-    target_size = (height, width) if isinstance(depth, int) else (1, 1)
+    target_size = (1, 1) if str(depth).startswith("resnet") else (height, width)
     names = {n for n in model.state_dict() if not n.endswith("num_batches_tracked")}
     if names != set(dump["weight"][0]):
         raise ValueError(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     nsteps, clear, sides = max(dump["loss"]), {}, [0, 0]
-    # Convolution biases in front of a batch norm have no effect: their gradients are rounding, to
+    # Convolution biases in front of a norm have no effect: their gradients are rounding, to
     # be measured against those of the weights beside them.
-    void = [n for n in names if batch_norm and ".conv" in n and n.endswith(".bias")]
+    normed = batch_norm or depth == "nnunet"
+    void = [n for n in names if normed and ".conv" in n and n.endswith(".bias")]
     for step in range(1, nsteps + 1):
         take_over(model, dump["weight"][step - 1])
         optimizer.zero_grad()

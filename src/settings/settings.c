@@ -98,7 +98,7 @@ static const char *check_model(const char *text)
 {
     return settings_find_model(text) || settings_model_is_file(text)
                ? NULL
-               : "is not a model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or one of these "
+               : "is not a model (unet; nnunet; fcnn; chips; resnet20, 32, 44, 56, 110, or one of these "
                  "with -projection; resnet18, 34; unet-resnet18, 34; or a FILE.yaml)";
 }
 
@@ -256,7 +256,7 @@ bool settings_model_is_file(const char *name)
     {.path = path_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
 #define EITHER_AS(as_, path_, ...) \
     {.path = path_, .as = as_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
-#define MASKS NEED_AS("masks", "model.name", "unet*", "fcnn", NEED_MODEL_FILE)
+#define MASKS NEED_AS("masks", "model.name", "unet*", "nnunet", "fcnn", NEED_MODEL_FILE)
 #define ABSENT(text) .absent = text
 #define NEUTRAL(text) .neutral = text
 #define CHECK(name) .check = check_##name

@@ -65,8 +65,8 @@ static const struct cli_option options[] = {
      "data folder: images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &given.keyed[OPT_DATA], 0, 0},
     {"model", 0, CLI_STRING, "NAME",
-     "unet, unet-resnet18 or 34, fcnn; for whole images chips or resnet18 ... 110; a FILE.yaml of your "
-     "own (unet)",
+     "unet, unet-resnet18 or 34, nnunet, fcnn; for whole images chips or resnet18 ... 110; a FILE.yaml "
+     "of your own (unet)",
      &given.keyed[OPT_MODEL], 0, 0},
     {"size", 's', CLI_STRING, "HxW",
      "size that images are resized to, with their aspect kept, and padded", &given.size, 0, 0},

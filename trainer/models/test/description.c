@@ -42,6 +42,10 @@ static void check_sizes(void)
     has_parameters("resnet34", rgb, 21289802, "and ResNet-34");
     has_parameters("unet-resnet18", pixels, 14235009, "a U-Net whose encoder is ResNet-18");
     has_parameters("unet-resnet34", pixels, 24343169, "and ResNet-34");
+    has_parameters("nnunet", pixels, 20617121, "nnU-Net's of six stages without deep supervision");
+    pixels.depth = 7;
+    pixels.height = pixels.width = 256;
+    has_parameters("nnunet", pixels, 46320545, "and of eight");
     has_parameters("fcnn", bands, 120962, "OTBTF's network with 4 bands");
     bands.channels = 3;
     has_parameters("fcnn", bands, 120818, "and with 3");

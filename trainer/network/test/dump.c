@@ -2,7 +2,7 @@
 /* Trains a small network for a few steps and writes what t/torch_unet.py compares with PyTorch:
  * weights, data, loss, gradients, inference, weights after each Adam step.
  *
- *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
+ *   dump BACKEND BASE DEPTH|MODEL CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
  * none, local: the batch norm; LOSS: [weighted-]ce or focal (gamma 2), dice or tversky (0.3, 0.7),
  * or two with a + between. DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND
@@ -164,13 +164,13 @@ int main(int argc, char **argv)
     int rc;
 
     if (argc != 13) {
-        fprintf(stderr, "usage: dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH "
+        fprintf(stderr, "usage: dump BACKEND BASE DEPTH|MODEL CHANNELS HEIGHT WIDTH BATCH "
                         "none|local CLASSES [weighted-]LOSS STEPS DIR\n");
         return 2;
     }
     c.backend = argv[1];
     c.base = atoi(argv[2]);
-    if (strncmp(argv[3], "resnet", 6) == 0)
+    if (atoi(argv[3]) == 0)
         c.model = argv[3];
     else
         c.depth = atoi(argv[3]);
