@@ -43,8 +43,15 @@ is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 \
     "the record has the accuracy of each validation"
 is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "the marker has the score of each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
+is "$(python3 -c 'import json, sys
+d = json.load(sys.stdin)
+rows = [r["predicted"] for r in d["confusion"]]
+print(sum(map(sum, rows)) == d["images"], sum(r[i] for i, r in enumerate(rows)) == d["intersection"])' <"$OUT")" \
+    "True True" "what each class is predicted as adds up"
 is "$(field "$OUT" accuracy)" "$accuracy" "eval of the run"
 unlike "$ERR" 'was "' "there is no warning of other names"
+exits 2 "objects of whole images" unet-train eval --checkpoint run --data cifar --instances
+like "$ERR" 'eval: --instances counts objects of masks' "there are none"
 ok "eval of the folder" unet-train eval --checkpoint run --data cifar --threads 1 --json
 is "$(field "$OUT" accuracy) $(field "$OUT" left_out)" "$accuracy 120" \
     "leaves out the records that it was trained on"
@@ -108,7 +115,7 @@ for i in 0 1 2 3 4 5 6 7 8 9; do mv "ten/$i" "ten/class $((9 - i))"; done
 exits 0 "other names altogether" unet-train eval -c run --data ten --threads 1
 like "$ERR" 'class 0 is "class 0" in these data, but was "0" in training' "are compared by number"
 exits 0 "three of the ten classes" unet-train eval -c run --data three --threads 1 --images three.csv
-is "$(sed -n 's/^\([0-9]\) .*/\1/p' "$OUT" | xargs)" \
+is "$(sed -n 's/^\([0-9]\) .*/\1/p' "$OUT" | sort -u | xargs)" \
     "$(tail -n +2 three.csv | cut -d, -f 2 | grep -v all | sort -u | xargs)" "are those of their names"
 right=$(unet-train predict -c run --threads 1 --out three-out three >/dev/null 2>&1 &&
     awk -F'[/,]' 'NR > 1 { n += $2 == $5; all++ } END { print n / all }' three-out/classes.csv)

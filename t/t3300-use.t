@@ -153,6 +153,14 @@ ok "two ranks train on larger images" unet-train train --data large --size 64x64
 exits 0 "eval of the run's images" unet-train eval -c larger --split larger/split.json --json
 own_size() { sed 's/.*"own_size":{[^{]*"intersection":\([0-9]*\).*/\1/' "$1"; }
 is "$(own_size larger/DONE)" "$(own_size "$OUT")" "the run has the score at the own size, too"
+cp "$OUT" own.json
+is "$(python3 -c 'import json, sys
+d = json.load(open("own.json"))
+own, (a, b) = d["own_size"], [r["predicted"] for r in d["confusion"]]
+print(sum(a + b) == own["pixels"], sum(b) == own["truth"], a[1] + b[1] == own["pred"], b[1] == own["intersection"],
+      "instances" in d)')" "True True True True False" "what each class is predicted as adds up to its counts"
+exits 0 "eval with objects" unet-train eval -c larger --split larger/split.json --json --instances
+like "$OUT" '"instances":\[[{]"class":1,"name":"foreground","truth":[1-9]' "true objects are counted"
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
 like "$OUT" '"scale":"native"' "it says at which scale it measured"
 exits 2 "eval limits the overlap, too" unet-train eval "${use[@]}" --data large \

@@ -2,6 +2,7 @@
 /* unet-train eval: scores a checkpoint on images. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static struct {
     const char *checkpoint, *data, *split, *size, *ignore, *class_file;
     const char *images, *backend, *dtype;
     long threads, overlap;
-    bool soft_masks, native, all, json;
+    bool soft_masks, native, all, instances, json;
     struct source_folders folders;
 } given = {.backend = "auto", .dtype = "auto", .overlap = -1};
 
@@ -46,6 +47,8 @@ static const struct cli_option options[] = {
     OPTIONS_CLASS_FILE(given.class_file),
     {"images", 0, CLI_STRING, "FILE",
      "write the scores of each image to a CSV file (logs/SCHEMA.md)", &given.images, 0, 0},
+    {"instances", 0, CLI_FLAG, NULL, "count objects: connected pixels of a class, F1 at IoU 0.5",
+     &given.instances, 0, 0},
     OPTIONS_JSON(given.json),
     {0}};
 
@@ -59,9 +62,11 @@ static const char details[] =
     "these masks, as `predict` writes them, and that of a run on patches.\n"
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) / (P +\n"
     "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted, and\n"
-    "a second mean leaves out the first class, the background. Masks are read as in training\n"
-    "(model.json) unless options say otherwise. Where the weights lie in the folder of their run,\n"
-    "images of --data that its split has for training are left out, and counted on stderr.\n"
+    "a second mean leaves out the first class, the background. What each true class is predicted\n"
+    "as, and with --instances how many objects agree by an IoU above 0.5, is of the last score.\n"
+    "Masks are read as in training (model.json) unless options say otherwise. Where the weights\n"
+    "lie in the folder of their run, images of --data that its split has for training are left\n"
+    "out, and counted on stderr.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
@@ -116,6 +121,82 @@ static void print_scores_table(const struct scoring *s, int classes, const struc
     printf("accuracy %9.6f\n", all.accuracy);
 }
 
+/* Returns the name of a class in pairs and instances, which with one logit have the background. */
+static const char *side_name(const struct dataset *ds, int classes, int i)
+{
+    return classes > 1 ? dataset_class_name(ds, i) : i ? "foreground" : "background";
+}
+
+#define SHOWN_CLASSES 12 /* in a table of pairs */
+
+/* Prints which share of each class that occurs, in percent, is predicted as each. */
+static void print_pairs(const int64_t *pairs, int classes, const struct dataset *ds)
+{
+    char shown[FILENAME_TEXT_SIZE];
+    int n = confusion_side(classes);
+
+    if (n > SHOWN_CLASSES) {
+        printf("--json has what each of the %d classes is predicted as\n", n);
+        return;
+    }
+    printf("true class (row), %% of it predicted as (column)\n%-12s", "");
+    for (int i = 0; i < n; i++)
+        printf(" %12.12s", filename_escape(side_name(ds, classes, i), shown, sizeof shown));
+    printf("\n");
+    for (int i = 0; i < n; i++) {
+        int64_t all = 0;
+
+        for (int k = 0; k < n; k++)
+            all += pairs[i * n + k];
+        if (all == 0)
+            continue;
+        printf("%-12.12s", filename_escape(side_name(ds, classes, i), shown, sizeof shown));
+        for (int k = 0; k < n; k++)
+            printf(" %12.2f", 100 * (double)pairs[i * n + k] / (double)all);
+        printf("\n");
+    }
+}
+
+/* Returns 2 TP / (2 TP + FP + FN); 1 if there is no object. */
+static double f1_of(const struct instance_counts *c)
+{
+    return c->truth + c->pred ? 2 * (double)c->matched / (double)(c->truth + c->pred) : 1;
+}
+
+static void print_instances(const struct instance_counts *counts, int classes,
+                            const struct dataset *ds)
+{
+    char shown[FILENAME_TEXT_SIZE];
+
+    printf("objects, matched by an IoU above 0.5\n%-12s %9s %9s %9s %9s\n", "class", "true", "predicted", "matched",
+           "f1");
+    for (int i = 1; i < confusion_side(classes); i++)
+        printf("%-12s %9" PRId64 " %9" PRId64 " %9" PRId64 " %9.6f\n",
+               filename_escape(side_name(ds, classes, i), shown, sizeof shown), counts[i].truth,
+               counts[i].pred, counts[i].matched, f1_of(&counts[i]));
+}
+
+/* Adds both to o; counts may be NULL. */
+static void add_pairs_json(cJSON *o, const int64_t *pairs, const struct instance_counts *counts,
+                           int classes, const struct dataset *ds)
+{
+    cJSON *rows = cjson_array(o, "confusion"), *list = counts ? cjson_array(o, "instances") : NULL;
+    int n = confusion_side(classes);
+
+    for (int i = 0; i < n; i++) {
+        cJSON *row = cjson_object(rows, NULL);
+
+        cjson_addf(row, "name=%s", side_name(ds, classes, i));
+        cJSON *predicted = cjson_array(row, "predicted");
+        for (int k = 0; k < n; k++)
+            cjson_add(predicted, NULL, cJSON_CreateNumber((double)pairs[i * n + k]));
+        if (counts && i > 0)
+            cjson_addf(cjson_object(list, NULL), "class=%d name=%s truth=%" PRId64 " pred=%" PRId64
+                       " matched=%" PRId64 " f1=%g", i, side_name(ds, classes, i), counts[i].truth,
+                       counts[i].pred, counts[i].matched, f1_of(&counts[i]));
+    }
+}
+
 static size_t left_out; /* training images of the run in --data */
 
 static int print_scores_json(const struct scoring *s, size_t n, const struct network_config *config,
@@ -130,6 +211,7 @@ static int print_scores_json(const struct scoring *s, size_t n, const struct net
                seconds);
     if (n > 1)
         score_json_add_own(o, s[1].total, config->classes, ds);
+    add_pairs_json(o, s[n - 1].v.pairs, s[n - 1].v.instances, config->classes, ds);
     return options_print(o, e);
 }
 
@@ -163,15 +245,20 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
         {.own = true, .where = "masks at each image's own size, as predict writes them"}};
     size_t n = given.native || !dataset_has_masks(dataset) ? 1 : 2;
     double began = clock_now();
-    int rc = 0;
+    size_t side = (size_t)confusion_side(config->classes);
+    int64_t *pairs = mem_zero(side * side, sizeof *pairs, e);
+    struct instance_counts *instances =
+        given.instances ? mem_zero(side, sizeof *instances, e) : NULL;
+    int rc = pairs && (instances || !given.instances) ? 0 : -1;
 
     snprintf(fitted, sizeof fitted, "at the network's size, %d x %d, as in training",
              config->height, config->width);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = evaluate_open(&s[i].v, t->network, config, dataset, false, e) ||
-                     score_images(&s[i], e)
-                 ? -1
-                 : 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = evaluate_open(&s[i].v, t->network, config, dataset, false, e);
+        s[i].v.pairs = i + 1 == n ? pairs : NULL;
+        s[i].v.instances = i + 1 == n ? instances : NULL;
+        rc = rc || score_images(&s[i], e) ? -1 : 0;
+    }
     double seconds = clock_now() - began;
     if (rc == 0 && given.images)
         rc = evaluate_write(given.images, dataset, config->classes, s[0].v.scores, e);
@@ -179,12 +266,18 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
         rc = print_scores_json(s, n, config, dataset, seconds, e);
     for (size_t i = 0; i < n && rc == 0 && !given.json; i++)
         print_scores_table(&s[i], config->classes, dataset);
-    if (rc == 0 && !given.json)
+    if (rc == 0 && !given.json) {
+        print_pairs(pairs, config->classes, dataset);
+        if (instances)
+            print_instances(instances, config->classes, dataset);
         printf("images   %zu\nseconds  %.3f\n", dataset_count(dataset, DATASET_VAL), seconds);
+    }
     if (rc == 0)
         evaluate_warn(s[0].total, config->classes, dataset);
     for (size_t i = 0; i < n; i++)
         evaluate_close(&s[i].v);
+    free(instances);
+    free(pairs);
     return rc;
 }
 
@@ -254,6 +347,9 @@ static int evaluate_data(struct trained *t, struct err *e)
 {
     if (trained_open(t, given.checkpoint, e))
         return -1;
+    if (given.instances && model_find(t->config.model)->classifies)
+        return err_set(e, ERR_USAGE, "eval: --instances counts objects of masks, but %s classifies "
+                       "whole images; leave it out", t->config.model);
     given.native |= t->classes.native;
     if (predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;

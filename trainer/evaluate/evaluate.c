@@ -72,6 +72,7 @@ struct own_image {
     const char *target;
     struct image_loss *loss; /* NULL: none */
     struct image_loss_dice dice;
+    uint8_t *masks[2]; /* with instances: the true classes of all its pixels, and those predicted */
 };
 
 /* Returns a logit whose probability is p; one that is 0 or 1 in a float has a finite one. */
@@ -97,8 +98,18 @@ static int score_rows(void *arg, int y, int n, const float *p, struct err *e)
                       r->target_divisor, pixels, target);
         for (size_t i = 0; classes == 1 && i < pixels; i++)
             logits[i] = p[i] - 0.5F; /* scores take logits: foreground is above 0 */
-        score_add(v->scores + o->index * score_size(classes), classes, classes == 1 ? logits : p,
-                  target, pixels);
+        const float *scored = classes == 1 ? logits : p;
+
+        score_add(v->scores + o->index * score_size(classes), classes, scored, target, pixels);
+        if (v->pairs)
+            confusion_add(v->pairs, classes, scored, target, pixels);
+        for (size_t i = 0; o->masks[0] && i < pixels; i++) {
+            int t = score_true_class(target[i], classes);
+            int q = score_predicted_class(scored + i * (size_t)classes, classes);
+
+            o->masks[0][first + i] = (uint8_t)(t < 0 ? 0 : t);
+            o->masks[1][first + i] = (uint8_t)(t < 0 || q < 0 ? 0 : q);
+        }
     }
     if (rc == 0 && o->loss) {
         struct loss_terms terms = model_loss(v->config);
@@ -122,14 +133,24 @@ static int score_record(struct evaluation *v, size_t i, const struct record *r,
     const struct predict_calls calls = {.rows = score_rows, .arg = &o, .interrupt = interrupt};
     const struct predict_image image = {(enum record_kind)r->image_kind, sides.height, sides.width,
                                         record_image(r)};
-    int rc = overlap < 0
+    size_t height = (size_t)sides.height, width = (size_t)sides.width;
+    int rc = 0;
+
+    for (int k = 0; k < 2 && v->instances && rc == 0; k++)
+        rc = (o.masks[k] = mem_zero(height * width, 1, e)) ? 0 : -1;
+    if (rc == 0)
+        rc = overlap < 0
                  ? predict_resized(v->network, v->config, &image, &calls, e)
                  : predict_tiled(v->network, v->config, &image, overlap, &calls, e);
 
+    if (rc == 0 && v->instances)
+        rc = instances_add(v->instances, o.masks[0], o.masks[1], height, width, e);
     if (rc == 0 && loss) {
         struct loss_terms terms = model_loss(v->config);
         image_loss_end(loss, &o.dice, (int)classes_of(v), &terms);
     }
+    free(o.masks[0]);
+    free(o.masks[1]);
     return rc;
 }
 
@@ -156,7 +177,7 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     struct record_batch batch = {r, nbytes, nbytes, 1};
     if (network_place(v->network, false, &batch, e))
         return -1;
-    if (network_device(v->network)) {
+    if (network_device(v->network) && !v->pairs) {
         struct image_loss *losses = v->loss_memory.there;
         struct device_counts counts = {
             (int64_t *)v->score_memory.there + i * score_size(classes),
@@ -168,6 +189,12 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     if (network_infer(v->network, 1, &logits, e) ||
         !(target = network_target(v->network, false, 1, e)))
         return -1;
+    float class;
+    if (v->pairs) { /* on a device the target is there alone */
+        record_decode((enum record_kind)r->target_kind, record_target(r, values),
+                      r->target_divisor, 1, &class);
+        confusion_add(v->pairs, classes, logits, target = &class, 1);
+    }
     score_add(score, classes, logits, target, pixels);
     if (v->losses) {
         struct loss_terms terms = model_loss(v->config);

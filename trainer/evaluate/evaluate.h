@@ -93,6 +93,10 @@ struct evaluation {
     struct mirror score_memory, loss_memory;
     bool is_there;             /* the device has added to them */
     const atomic_int *interrupt; /* ends evaluate_image within a native image, or NULL */
+    /* The caller's, with n = confusion_side(classes), or NULL: what evaluate_image_own, and
+     * evaluate_image of whole images' classes, add up over the images. */
+    int64_t *pairs;                    /* [n][n]: confusion_add */
+    struct instance_counts *instances; /* [n]: instances_add; of masks */
 };
 
 /* Prepares an evaluation. All pointers must outlive it. losses: whether losses are computed,
@@ -133,6 +137,17 @@ void evaluate_constant(const int64_t *score, int classes, const struct dataset *
                        struct evaluate_constant *dst);
 /* Warns if the score is not better than that by SCORE_MARGIN, or cannot be. */
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
+
+/* Connected components of a class, or of the foreground, in all images. matched: those of the truth
+ * that a predicted one of the same class agrees with by an IoU above 1/2, which at most one does. */
+struct instance_counts {
+    int64_t truth, pred, matched;
+};
+
+/* Adds the components of one image, of 8-connected pixels, to counts[class]; class 0 is the
+ * background. Masks: [height][width]. ERR_CONFIG for an image of 2^32 pixels. */
+int instances_add(struct instance_counts *counts, const uint8_t *truth, const uint8_t *pred,
+                  size_t height, size_t width, struct err *e);
 
 /* Writes the scores of the validation images (score_size(classes) numbers each) as a table:
  *     image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels

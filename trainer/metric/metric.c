@@ -85,6 +85,32 @@ void score_add(int64_t *score, int classes, const float *logits, const float *ta
     }
 }
 
+int score_true_class(float target, int classes)
+{
+    return target < 0 ? -1 : classes > 1 ? (int)target : target > 0.5f;
+}
+
+int score_predicted_class(const float *logits, int classes)
+{
+    return classes > 1 ? largest_logit(logits, classes) : *logits > 0;
+}
+
+int confusion_side(int classes)
+{
+    return classes > 1 ? classes : 2;
+}
+
+void confusion_add(int64_t *pairs, int classes, const float *logits, const float *target, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int t = score_true_class(target[i], classes);
+        int p = score_predicted_class(logits + i * (size_t)classes, classes);
+
+        if (t >= 0 && p >= 0)
+            pairs[t * confusion_side(classes) + p]++;
+    }
+}
+
 int score_has(const int64_t *score, int i)
 {
     return score_union(score_class(score, i)) > 0;

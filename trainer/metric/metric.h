@@ -46,6 +46,16 @@ size_t score_size(int classes);
  * all are NaN no class is predicted. Pixels with a target below 0 are not counted. */
 void score_add(int64_t *score, int classes, const float *logits, const float *target, size_t n);
 
+/* The class that score_add counts: of a target, or -1 if it is ignored; of logits, or -1 if all are
+ * NaN. With one logit 0 is the background and 1 the foreground. */
+int score_true_class(float target, int classes);
+int score_predicted_class(const float *logits, int classes);
+
+/* Adds n pixels to pairs[true class][predicted class], of as many classes as confusion_side
+ * returns: with one logit the background is one, too. */
+int confusion_side(int classes);
+void confusion_add(int64_t *pairs, int classes, const float *logits, const float *target, size_t n);
+
 const struct score_counts *score_class(const int64_t *score, int i);
 
 int score_has(const int64_t *score, int i);
