@@ -57,8 +57,9 @@ struct convergence_point {
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
     double speedup;          /* seconds(base) / seconds(N) */
     /* The smallest and the largest ratio by `least` and `most` of both sides, that of the epochs with
-     * half an epoch more, and of single runs 1.1x wider on each side, as seeds may differ. NaN unless all their runs reach the target. It is not an interval of known level: the target is chosen from these
-     * runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
+     * half an epoch more, and of single runs 1.1x wider on each side, as seeds may differ. NaN unless
+     * all their runs reach the target. It is not an interval of known level: the target is chosen
+     * from these runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
     double epochs_ratio_least, epochs_ratio_most, speedup_least, speedup_most;
 };
 

@@ -153,8 +153,11 @@ static void compare_point(struct convergence_point *p, const struct convergence_
     double unseen = p->nruns == 1 || base->nruns == 1 ? SCATTER_UNSEEN : 1;
 
     p->epochs_ratio = p->epochs / base->epochs;
-    p->epochs_ratio_least = ranges && !isnan(p->epochs) ? (p->least - 0.5) / (base->most + 0.5) / unseen : NAN;
-    p->epochs_ratio_most = ranges && !isnan(p->epochs) ? (p->most + 0.5) / (base->least - 0.5) * unseen : NAN;
+    p->epochs_ratio_least = p->epochs_ratio_most = NAN;
+    if (ranges && !isnan(p->epochs)) {
+        p->epochs_ratio_least = (p->least - 0.5) / (base->most + 0.5) / unseen;
+        p->epochs_ratio_most = (p->most + 0.5) / (base->least - 0.5) * unseen;
+    }
     p->epoch_s_ratio = base->epoch_s / p->epoch_s;
     p->speedup = base->seconds / p->seconds;
     p->speedup_least = ranges ? base->least_s / p->most_s / unseen : NAN;

@@ -168,8 +168,8 @@ static void print_instances(const struct instance_counts *counts, int classes,
 {
     char shown[FILENAME_TEXT_SIZE];
 
-    printf("objects, matched by an IoU above 0.5\n%-12s %9s %9s %9s %9s\n", "class", "true", "predicted", "matched",
-           "f1");
+    printf("objects, matched by an IoU above 0.5\n%-12s %9s %9s %9s %9s\n", "class", "true",
+           "predicted", "matched", "f1");
     for (int i = 1; i < confusion_side(classes); i++)
         printf("%-12s %9" PRId64 " %9" PRId64 " %9" PRId64 " %9.6f\n",
                filename_escape(side_name(ds, classes, i), shown, sizeof shown), counts[i].truth,

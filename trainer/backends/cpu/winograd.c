@@ -54,7 +54,8 @@ bool winograd_supports(const struct op *op)
     size_t ns = tensor_channels(r.src), nd = tensor_channels(r.dst);
 
     return rows && op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 &&
-           op_dilation(op) == 1 && ns * nd <= MAX_WEIGHTS && tensor_pixels(r.src) >= MIN_TILES * rows->tile * rows->tile;
+           op_dilation(op) == 1 && ns * nd <= MAX_WEIGHTS &&
+           tensor_pixels(r.src) >= MIN_TILES * rows->tile * rows->tile;
 }
 
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and
