@@ -134,7 +134,7 @@ ok "eval of several classes" unet-train eval --checkpoint two/checkpoint --split
 like "$OUT" '^ground +0\.[0-9]+ +0\.[0-9]+' "it prints a row per class"
 like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "it prints their mean"
 ok "and the mean without the background" test \
-    "$(awk '$1 == "mark" { print $2; exit }' "$OUT")" = "$(awk '/^without ground/ { print $3 }' "$OUT")"
+    "$(awk '$1 == "mark" { print $2; exit }' "$OUT")" = "$(awk '/^without ground/ { print $3; exit }' "$OUT")"
 is "$(first two/DONE iou_without_background)" \
     "$(sed 's/.*"name":"mark","iou":\([0-9.e-]*\).*/\1/' two/DONE)" "the marker has it, too"
 
