@@ -149,7 +149,7 @@ keep_files() {
     done < <(cd "$TMP" && find . -type f -size +15c \( "${names[@]:1}" \) "${not[@]}" -print0)
     [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
-# Polls every 0.1 s; a command that takes long, every 0.5 s, so that it does not itself keep a core busy.
+# Polls every 0.1 s; a command that takes long, every 0.5 s, so that it keeps no core busy itself.
 wait_until() { # SECONDS COMMAND...
     local end=$((SECONDS + $1)) begin ms
     shift

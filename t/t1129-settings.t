@@ -103,8 +103,8 @@ done <<'EOF'
 -s train.lr_schedule=step-tf -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
 -s augment.six=true|data.repeat in multiples of 6, and data.repeat is 1
 -s augment.six=true -s data.repeat=6 -s augment.rot90=true|augment.six false, and .*
--s model.name=resnet20 -s model.depth=3|model.name unet or nnunet or FILE.yaml, and model.name is resnet20
--s model.name=resnet20 -s data.soft_masks=true|model.name unet\* or nnunet or fcnn or FILE.yaml, and .*
+-s model.name=resnet20 -s model.depth=3|model.name unet or nnunet or FILE.yaml, and .*
+-s model.name=resnet20 -s data.soft_masks=true|model.name unet\* or nnunet or fcnn or FILE.yaml, .*
 -s model.name=resnet20 -s data.ignore=255|model.name unet\* or nnunet or fcnn or FILE.yaml, and .*
 -s model.name=chips -s model.batch_norm=local|model.name unet\* or resnet\* or FILE.yaml, and .*
 EOF

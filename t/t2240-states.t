@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every state of a job that a private Slurm can produce, as `unetctl status` shows and explains it.
-# Elsewhere: OUT_OF_MEMORY (exhaustive/t2250-memory.t), and time limits, which take minutes (t/faults).
+# Elsewhere: OUT_OF_MEMORY (exhaustive/t2250-memory.t), time limits, which take minutes (t/faults).
 # BOOT_FAIL and REVOKED would need power saving and a second cluster;
 # launcher/scheduler/slurm/test/slurm_words.c and launcher/status/test/run_status.c have them.
 # shellcheck source=t/lib.sh

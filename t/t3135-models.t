@@ -56,13 +56,15 @@ exits 3 "a file that does not exist is refused" \
     --out g
 
 # ---- nnU-Net's network, and a layer that ONNX does not have
-nn=(unet-train train --data data --model nnunet --size 32x32 --set model.base=4 --threads 1 --batch-size 2)
+nn=(unet-train train --data data --model nnunet --size 32x32 --set model.base=4 --threads 1 \
+    --batch-size 2)
 exits 3 "nnU-Net's depth follows from the size" "${nn[@]}" --epochs 1 --out shallow
 like "$ERR" 'instance_norm \(enc6.1.norm\): the input is one pixel' "the error names the layer"
 ok "it trains" "${nn[@]}" --set model.depth=3 --epochs 12 --lr 0.01 --out nn
 is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "loss") column = i }
     NR == 2 { first = $column } { last = $column }
-    END { print NR - 1, (last < first / 2 ? "below half" : first " " last) }' nn/log.csv)" "12 below half" "its loss falls"
+    END { print NR - 1, (last < first / 2 ? "below half" : first " " last) }' nn/log.csv)" "12 below half" \
+    "its loss falls"
 ok "export" unet-train export --checkpoint nn --onnx nn.onnx
 ok "ONNX has its norms" grep -qa InstanceNormalization nn.onnx
 printf '%s\n' 'model: groups' 'of: masks' 'layers:' '  - conv: 4' '  - group_norm: 2' '  - conv: classes' >groups.yaml

@@ -48,18 +48,18 @@ struct convergence_point {
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
     double seconds;          /* median time to target */
     double energy_kwh;       /* median energy to target, measured; NaN: of some run unknown */
-    /* The seconds and epochs that a run may need, by the scatter of its epochs: until one reaches the
-     * target, and until three in a row do; where a count has one run until the epoch before that
-     * one, and the one behind the first of five in a row. Of all runs the least and the most, which
-     * is INFINITY if one never reaches it. */
+    /* The seconds and epochs that a run may need, by the scatter of its epochs: until one reaches
+     * the target, and until three in a row do; where a count has one run until the epoch before
+     * that one, and the one behind the first of five in a row. Of all runs the least and the most,
+     * which is INFINITY if one never reaches it. */
     double least_s, most_s, least, most;
     double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
     double speedup;          /* seconds(base) / seconds(N) */
-    /* The smallest and the largest ratio by `least` and `most` of both sides, that of the epochs with
-     * half an epoch more, and of single runs 1.1x wider on each side, as seeds may differ. NaN unless
-     * all their runs reach the target. It is not an interval of known level: the target is chosen
-     * from these runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
+    /* The smallest and the largest ratio by `least` and `most` of both sides, that of the epochs
+     * with half an epoch more, and of single runs 1.1x wider on each side, as seeds may differ. NaN
+     * unless all their runs reach the target. It is not an interval of known level: the target is
+     * chosen from these runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
     double epochs_ratio_least, epochs_ratio_most, speedup_least, speedup_most;
 };
 
@@ -69,8 +69,8 @@ struct convergence {
     double target;
     bool scored;  /* every whole run has a validation score of some epoch */
     /* The user chose the target. Otherwise noise shall not decide it: of each count the median of
-     * the last quarters of the epochs of its runs, worse by CONVERGENCE_SCATTER times their standard
-     * deviation, and of these the worst. */
+     * the last quarters of the epochs of its runs, worse by CONVERGENCE_SCATTER times their
+     * standard deviation, and of these the worst. */
     bool chosen;
     struct convergence_point *points; /* one per point of the series; none without a metric */
     size_t npoints;

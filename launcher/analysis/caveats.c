@@ -293,8 +293,8 @@ bool disturbance_is_slow(const struct disturbance *d)
 /* so is one that adds up to more than its job took, beyond this part and these seconds */
 #define OVERLONG 1.1
 #define OVERLONG_S 3
-/* and one with an interval longer than so many steady ones and this part of the run; where more than
- * this part of its intervals are, they are not exceptions (make simulate, area gap) */
+/* and one with an interval longer than so many steady ones and this part of the run; where more
+ * than this part of its intervals are, they are not exceptions (make simulate, area gap) */
 #define GAP 20
 #define GAP_SHARE 0.1
 

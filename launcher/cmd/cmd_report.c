@@ -265,7 +265,9 @@ static int write_best(const struct sources *in, const struct report *r, struct e
         return err_set(e, ERR_STATS, "report: --best: no number of GPUs is chosen: %s",
                        r->series[0].words.headline);
     int rc = workspace_open(&w, &args, e);
-    if (rc == 0 && (rc = run_settings_open(&w.plan, d->use->rows[0].run, &study, &ignored, e)) >= 0) {
+    if (rc == 0)
+        rc = run_settings_open(&w.plan, d->use->rows[0].run, &study, &ignored, e);
+    if (rc >= 0) {
         rc = begin_continue(&study, d->use->gpus, &text, e);
         study_close(&study);
     }

@@ -91,8 +91,8 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
-/* Sets what a request amounts to, and adds it to sum; NaN: unknown. Hours of a measured whole run are
- * rounded up, so that printed numbers multiply. */
+/* Sets what a request amounts to, and adds it to sum; NaN: unknown. Hours of a measured whole run
+ * are rounded up, so that printed numbers multiply. */
 static void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
                             const struct proposal_request *q, double dst[REQUEST_COLUMNS],
                             double sum[REQUEST_COLUMNS])

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a number or a name, then factors. Returns what is behind it, or NULL if neither is there. */
+/* Reads a number or a name, then factors. Returns what is behind it, or NULL if neither is. */
 static const char *read_term(const char *at, const struct formula_value *values, double *dst)
 {
     char name[16], sign[2];

@@ -92,7 +92,8 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
 {
     struct split_config config = {
         .dir = given.dir, .folders = &given.folders, .seed = given.seed,
-        .val_fraction = given.val_fraction > 0 ? given.val_fraction : 0.2, .folds = (int)given.folds, .fold = (int)given.fold,
+        .val_fraction = given.val_fraction > 0 ? given.val_fraction : 0.2,
+        .folds = (int)given.folds, .fold = (int)given.fold,
         .train_list = given.train_list, .val_list = given.val_list, .group = given.group,
         .masks = {given.soft_masks, (int)given.classes, given.ignore, given.class_file, NULL}};
 

@@ -139,7 +139,7 @@ void evaluate_constant(const int64_t *score, int classes, const struct dataset *
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
 
 /* Connected components of a class, or of the foreground, in all images. matched: those of the truth
- * that a predicted one of the same class agrees with by an IoU above 1/2, which at most one does. */
+ * that a predicted one of the same class agrees with by an IoU above 1/2, as at most one does. */
 struct instance_counts {
     int64_t truth, pred, matched;
 };

@@ -47,9 +47,9 @@ struct simulate_area {
 };
 
 /* Each is defined in simulate_NAME.c, and listed in simulate.c. */
-extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_gap, simulate_needed,
-    simulate_pairs, simulate_prediction, simulate_published, simulate_quality, simulate_sequential,
-    simulate_speedup, simulate_target, simulate_warmup;
+extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_gap,
+    simulate_needed, simulate_pairs, simulate_prediction, simulate_published, simulate_quality,
+    simulate_sequential, simulate_speedup, simulate_target, simulate_warmup;
 
 /* The numbers of GPUs of most areas: 1, 2, 4 and 8. */
 #define SIMULATE_NCOUNTS 4

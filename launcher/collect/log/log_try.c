@@ -54,8 +54,9 @@ static bool has_word(const char *text, const char *words)
 #define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer " \
     "cer mae mse rmse top1 fid jaccard"
 
-/* Words before what solvers print of their own iterations, such as Quantum ESPRESSO's "estimated scf
- * accuracy", "Final residual" and LAMMPS's "relative force accuracy": how exact a calculation is. */
+/* Words before what solvers print of their own iterations, such as Quantum ESPRESSO's "estimated
+ * scf accuracy", "Final residual" and LAMMPS's "relative force accuracy": how exact a calculation
+ * is. */
 #define RESIDUALS "scf residual residuals tolerance convergence threshold solver diis"
 #define INEXACT "force energy density estimated relative absolute required desired target"
 

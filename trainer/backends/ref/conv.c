@@ -66,7 +66,7 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
 
     for (size_t i = 0; i < g->kernel; i++)
         for (size_t j = 0; j < g->kernel; j++) {
-            size_t y = row * g->stride + i * g->dilation - pad; /* -1 wraps to a large number, too */
+            size_t y = row * g->stride + i * g->dilation - pad; /* -1 wraps to a large number */
             size_t x = column * g->stride + j * g->dilation - pad;
             const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
 

@@ -28,8 +28,8 @@ static inline void take_larger(const float *s, size_t n, int k, float *restrict 
     }
 }
 
-/* Sets the largest values of n (at most LANES) channels of a window, from channel c on, and which of
- * the nine pixels has the first of them. */
+/* Sets the largest values of n (at most LANES) channels of a window, from channel c on, and which
+ * of the nine pixels has the first of them. */
 VECTOR_CLONES static void window_max(const struct tensor *src, int64_t image, int64_t y, int64_t x,
                                      size_t c, size_t n, float *most, int *which)
 {
@@ -297,7 +297,7 @@ static int ref_upsample2d_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Returns the weight that pixel `at` of a side of n has in number 2 at + offset of twice as many. */
+/* Returns the weight of pixel `at` of a side of n in number 2 at + offset of twice as many. */
 static float share_of(bool bilinear, int64_t at, int64_t n, int offset)
 {
     bool inner = offset < 1 ? at > 0 : at < n - 1;

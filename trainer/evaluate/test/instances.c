@@ -7,7 +7,7 @@
 #include "t/tap.h"
 #include "trainer/evaluate/evaluate.h"
 
-/* Masks as texts, with a digit for each pixel and a space between rows; want: of class 1, then 2. */
+/* Masks as texts: a digit for each pixel, a space between rows; want: of class 1, then 2. */
 static void check(const char *truth, const char *pred, const int64_t want[2][3], const char *what)
 {
     struct instance_counts counts[3] = {{0}};

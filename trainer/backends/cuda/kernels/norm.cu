@@ -252,8 +252,8 @@ struct group_args {
     const float *gamma, *beta, *saved; /* saved: of the gradient; beta: NULL there */
     float *saved_out, *dgamma, *dbeta;
     double eps;
-    unsigned channels, width, npixels, images, ngroups; /* width: channels of a group; npixels: of an
-                                                          * image; ngroups: of all images */
+    /* width: channels of a group; npixels: of an image; ngroups: of all images */
+    unsigned channels, width, npixels, images, ngroups;
 };
 
 /* A thread has a group. */
@@ -265,7 +265,8 @@ KERNEL(group_norm, group_args)
         float *a = k.coef + (size_t)image * 3 * k.channels, *b = a + k.channels;
         float *c = b + k.channels;
         double count = (double)k.width * k.npixels, first = 0, second = 0;
-        double m = k.saved ? (double)k.saved[i] : 0, s = k.saved ? (double)k.saved[k.ngroups + i] : 0;
+        double m = k.saved ? (double)k.saved[i] : 0;
+        double s = k.saved ? (double)k.saved[k.ngroups + i] : 0;
 
         for (unsigned j = begin; j < begin + k.width; j++) {
             double one = sums[j], two = sums[k.channels + j];
@@ -276,8 +277,9 @@ KERNEL(group_norm, group_args)
         first /= count;
         second /= count;
         if (!k.saved) {
+            double variance = fmax(second - first * first, 0.);
             k.saved_out[i] = (float)first;
-            k.saved_out[k.ngroups + i] = (float)(1 / sqrt(fmax(second - first * first, 0.) + k.eps));
+            k.saved_out[k.ngroups + i] = (float)(1 / sqrt(variance + k.eps));
         }
         for (unsigned j = begin; j < begin + k.width; j++)
             if (k.saved) {

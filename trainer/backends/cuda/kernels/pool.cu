@@ -3,8 +3,8 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Max pooling with stride 2, of 2x2 or 3x3 pixels, and its gradient, for any type and size: 16 bytes per thread, or a
- * number where they do not divide the channels. */
+/* Max pooling with stride 2, of 2x2 or 3x3 pixels, and its gradient, for any type and size: 16
+ * bytes per thread, or a number where they do not divide the channels. */
 
 struct max_pool2d_args {
     const void *src, *dy; /* large; small, of the gradient, or NULL */
