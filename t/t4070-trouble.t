@@ -44,11 +44,11 @@ disk() { # DIR SIZE
     mkdir -p "$1" && mount -t tmpfs -o "size=$2" none "$1" 2>/dev/null && mounted+=("$TMP/$1")
 }
 
-ok "a run of three ranks that is not disturbed" mpirun -np 3 "${train[@]}" --epochs 120 --out calm
+ok "a run of three ranks that is not disturbed" mpirun -np 3 "${train[@]}" --epochs 250 --out calm
 
 # --- full
 if disk full 2m; then
-    begin "$TMP/full/run" --epochs 120 --set train.checkpoint_s=0.05
+    begin "$TMP/full/run" --epochs 250 --set train.checkpoint_s=0.05
     ok "three ranks write checkpoints" under_way full/run
     dd if=/dev/zero of=full/filler bs=64k 2>/dev/null
     end
@@ -60,7 +60,7 @@ if disk full 2m; then
     ok "the checkpoint is kept" test "$(states full/run)" -ge 1
     ok "there is no result" test ! -e full/run/DONE
     rm full/filler
-    ok "another attempt resumes when there is room" mpirun -np 3 "${train[@]}" --epochs 120 \
+    ok "another attempt resumes when there is room" mpirun -np 3 "${train[@]}" --epochs 250 \
         --out again --resume full/run
     like again/record.jsonl '"kind":"resume","from":".*state-' "it resumes from the checkpoint"
     is "$(weights again)" "$(weights calm)" "the weights are those of the undisturbed run"
@@ -69,7 +69,7 @@ else
 fi
 
 # --- only the checkpoints have no room, or no right
-begin "$TMP/tight" --epochs 120 --set train.checkpoint_s=0.05
+begin "$TMP/tight" --epochs 250 --set train.checkpoint_s=0.05
 ok "three ranks write checkpoints" under_way tight
 if disk tight/checkpoint 16k; then
     told() { grep -q "cannot write a checkpoint: .*$1; the training continues" "$ERR.ranks"; }
@@ -105,9 +105,9 @@ else
 fi
 
 # --- a second start beside the first
-begin "$TMP/twice" --epochs 120 --set train.checkpoint_epochs=1
+begin "$TMP/twice" --epochs 250 --set train.checkpoint_epochs=1
 ok "three ranks are under way" under_way twice
-exits 3 "the same run started again" mpirun -np 3 "${train[@]}" --epochs 120 --out "$TMP/twice"
+exits 3 "the same run started again" mpirun -np 3 "${train[@]}" --epochs 250 --out "$TMP/twice"
 like "$ERR" 'twice: another process is writing this run.s results' \
     "the error says that another process is writing the results"
 end
