@@ -309,10 +309,10 @@ static void test_rotation(void)
         const double middle = (N - 1) / 2.0, y = i / N - middle, x = i % N - middle, c = sqrt(0.75);
         double at_y = middle + c * y + 0.5 * x, at_x = middle - 0.5 * y + c * x;
         int y0 = (int)floor(at_y), x0 = (int)floor(at_x);
-        const float *p = &image[y0 * N + x0];
         double fy = at_y - y0, fx = at_x - x0;
         if (y0 < 0 || x0 < 0 || y0 + 1 >= N || x0 + 1 >= N)
             continue;
+        const float *p = &image[y0 * N + x0];
         double want = (1 - fy) * ((1 - fx) * (double)p[0] + fx * (double)p[1]) +
                       fy * ((1 - fx) * (double)p[N] + fx * (double)p[N + 1]);
         inside++;
