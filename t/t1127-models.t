@@ -35,7 +35,8 @@ exits 0 "generate with the model's own width" \
     unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
 is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "run.json has that width"
 exits 2 "an unknown model is refused" unetctl generate -C s --gpus 1 --model resnet45
-like "$ERR" "'resnet45' is not a model \(unet; nnunet; fcnn; chips; resnet20" "the error lists the models"
+like "$ERR" "'resnet45' is not a model \(unet; nnunet; fcnn; chips; resnet20" \
+    "the error lists the models"
 exits 3 "a model that needs masks is refused" unetctl submit -C s --gpus 1 --model unet
 like "$ERR" 'unet needs a mask for each image.*--model resnet44' \
     "the error names models that need no masks"

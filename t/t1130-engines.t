@@ -316,7 +316,8 @@ exits 0 "its runs can be planned" unetctl plan -C shipped --gpus 1
 exits 3 "sync is refused before the job" unetctl plan -C shipped --gpus 1 -s model.batch_norm=sync
 like "$ERR" 'model.batch_norm sync: the script of unetctl for the engine pytorch has local or none' \
     "with what to type"
-exits 3 "so is augmentation, which it has not" unetctl plan -C shipped --gpus 1 -s augment.hflip=true
+exits 3 "so is augmentation, which it has not" unetctl plan -C shipped \
+    --gpus 1 -s augment.hflip=true
 like "$ERR" 'augment.hflip: the script of unetctl for the engine pytorch does not augment images' \
     "with what to do"
 printf 'import json, os.path\nfrom helper import rate\ntry:\n    import no_such_option\nexcept ImportError:\n    pass\n' \

@@ -476,7 +476,8 @@ no quality was seen; set quality.name to what the log has
 pattern is\s+(?<elapsed>[-+0-9.eE]+)\s+secs' "the accuracy of Quantum ESPRESSO's iterations is no quality"
 while read -r text; do # what else is said of a solver, and of a network
     for i in 1 2 3; do echo "step $i took 0.5$(((i * 2) % 5)) s, $text"; done >logs/solve.log
-    is "$(proposed logs/solve.log | grep -c '^quality: ')" "$(grep -c network <<<"$text")" "a quality, or a residual: $text"
+    is "$(proposed logs/solve.log | grep -c '^quality: ')" "$(grep -c network <<<"$text")" \
+        "a quality, or a residual: $text"
 done <<'EOT'
 Final residual = 1e-06, No Iterations 2
 Convergence accuracy 1e-06

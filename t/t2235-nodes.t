@@ -60,7 +60,8 @@ stopped="\\((the trainer [^:]*: )?rank 0 on $where: no answer"
 named() { unetctl status -C stuck | grep -Eq "$stopped"; }
 wait_until 30 named
 unetctl status -C stuck >stuck.out
-like stuck.out "$stopped" "status names the stopped rank and its host, not the ranks that wait for it"
+like stuck.out "$stopped" \
+    "status names the stopped rank and its host, not the ranks that wait for it"
 ok "the checkpoint is kept" begun stuck
 no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
 ok "no rank is left" wait_until 60 no_rank

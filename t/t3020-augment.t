@@ -62,7 +62,8 @@ ok "preview of the six copies" unet-train data preview --data data --size 32x32 
     --set augment.six=true --count 2 --out six
 ok "preview of pairs as they are" \
     unet-train data preview --data data --size 32x32 --count 2 --out still
-is "$(unet-train data check still | cut -f 2-4 | sort | uniq -c | xargs)" "2 64 32 3" "one pair each"
+is "$(unet-train data check still | cut -f 2-4 | sort | uniq -c | xargs)" "2 64 32 3" \
+    "one pair each"
 if command -v python3 >/dev/null; then
     # the cells of a preview, as many different ones, and whether the first is the pair itself
     cells() {
@@ -75,7 +76,8 @@ cells = [[tuple(r[192 * x:192 * x + 192]) for r in rows[32 * y:32 * y + 32]]
 print(len({tuple(c) for c in cells}), cells[0] == [tuple(r) for r in one])' "$1" "$2"
     }
     is "$(cells look/0001.png still/0001.png)" "9 True" "eight examples that differ"
-    is "$(cells six/0001.png still/0001.png)" "6 True" "the six copies, of which the first is itself"
+    is "$(cells six/0001.png still/0001.png)" "6 True" \
+        "the six copies, of which the first is itself"
 else
     skip 'python3 is not installed' "cells of previews"
 fi

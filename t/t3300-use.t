@@ -160,7 +160,8 @@ own, (a, b) = d["own_size"], [r["predicted"] for r in d["confusion"]]
 print(sum(a + b) == own["pixels"], sum(b) == own["truth"], a[1] + b[1] == own["pred"], b[1] == own["intersection"],
       "instances" in d)')" "True True True True False" "what each class is predicted as adds up to its counts"
 exits 0 "eval with objects" unet-train eval -c larger --split larger/split.json --json --instances
-like "$OUT" '"instances":\[[{]"class":1,"name":"foreground","truth":[1-9]' "true objects are counted"
+like "$OUT" '"instances":\[[{]"class":1,"name":"foreground","truth":[1-9]' \
+    "true objects are counted"
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
 like "$OUT" '"scale":"native"' "it says at which scale it measured"
 exits 2 "eval limits the overlap, too" unet-train eval "${use[@]}" --data large \

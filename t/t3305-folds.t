@@ -8,7 +8,8 @@
 
 ok "a set is made" unet-train data synth --out data --count 13 --size 32x32 --seed 3
 for fold in 1 2 3; do
-    ok "fold $fold of 3" unet-train data split --data data --folds 3 --fold $fold --out "f$fold.json"
+    ok "fold $fold of 3" unet-train data split --data data --folds 3 --fold $fold \
+        --out "f$fold.json"
 done
 cat >parts.py <<'EOP'
 import json, sys
@@ -25,10 +26,13 @@ if command -v python3 >/dev/null; then
 else
     skip 'python3 is not installed' "contents of splits"
 fi
-exits 2 "a fold that there is not" unet-train data split --data data --folds 3 --fold 4 --out bad.json
+exits 2 "a fold that there is not" unet-train data split --data data --folds 3 --fold 4 \
+    --out bad.json
 like "$ERR" '--folds 3 --fold 4: there must be 2 folds or more, and --fold one of them' "one line"
-exits 2 "a share beside folds" unet-train data split --data data --folds 3 --val-fraction 0.3 --out bad.json
-like "$ERR" '--folds 3 and --val-fraction 0.3: a fold is 1/3 of the images; give one of them' "one line"
+exits 2 "a share beside folds" unet-train data split --data data --folds 3 --val-fraction 0.3 \
+    --out bad.json
+like "$ERR" '--folds 3 and --val-fraction 0.3: a fold is 1/3 of the images; give one of them' \
+    "one line"
 exits 2 "one fold" unet-train data split --data data --folds 1 --out bad.json
 exits 7 "more folds than images" unet-train data split --data data --folds 20 --out bad.json
 like "$ERR" '13 different images, .*, do not fill 20 folds; lower data.folds' "one line"
@@ -88,7 +92,8 @@ unlike "$OUT" 'on these [0-9]+ images|do not say how many validation images' \
     "and does not take their images for the same"
 is "$(grep -o '"iou":[0-9.]*' study/runs/unet-g01-s*/attempt-1/DONE | awk -F: '{ print $NF }' | sort -u | wc -l)" \
     6 "the six runs of a count have six results"
-exits 3 "another number of folds is another study" unetctl generate -C study --set data.folds=4 --gpus 4
+exits 3 "another number of folds is another study" unetctl generate -C study --set data.folds=4 \
+    --gpus 4
 like "$ERR" 'split(-[0-9])?.json: it was made with data.folds 3, and data.folds is 4; set that back' "one line"
 exits 3 "so is none" unetctl generate -C study --set data.folds=0 --gpus 4
 exits 2 "folds are shared by variants" unetctl plan -C study --vary data.folds=2,3
@@ -111,7 +116,8 @@ ok "has the same bytes" same_files twice one0
 ok "three folds" predict three -c "${runs[0]}" -c "${runs[1]}" -c "${runs[2]}" data/images
 like "$ERR" '13 images predicted, each the mean of 3, resized to 32x32' "says so"
 ok "with flips" predict flips -c "${runs[0]}" --flips data/images
-ok "in tiles" predict tiles -c "${runs[0]}" -c "${runs[1]}" --native --size 24x16 --flips data/images
+ok "in tiles" predict tiles -c "${runs[0]}" -c "${runs[1]}" --native --size 24x16 \
+    --flips data/images
 for i in 0 1; do
     ok "one in tiles" predict "tile$i" -c "${runs[i]}" --native --size 24x16 --flips data/images
 done
@@ -176,10 +182,12 @@ paste -d' ' <(column class1) <(column class2) <(column classes) >columns.txt
 # shellcheck disable=SC2016
 ok "is that of their probabilities" awk '{ d = ($1 + $2) / 2 - $3; if (d * d > 4e-12 || $1 == $2) bad = 1 }
     END { exit bad || NR != 9 }' columns.txt
-exits 3 "networks for masks and for classes" unet-train predict -c "${runs[0]}" -c kinds1 --out refused data/images
+exits 3 "networks for masks and for classes" unet-train predict -c "${runs[0]}" -c kinds1 \
+    --out refused data/images
 like "$ERR" 'study/runs/unet-g01-s1 and kinds1 differ in model.name, so that their probabilities have no mean' "one line"
 ok "one of another size" "${train[@]}" --size 48x32 --out wide
-exits 3 "checkpoints of two sizes" unet-train predict -c "${runs[0]}" -c wide --out refused data/images
+exits 3 "checkpoints of two sizes" unet-train predict -c "${runs[0]}" -c wide \
+    --out refused data/images
 like "$ERR" 'study/runs/unet-g01-s1 and wide differ in size' "one line"
 exits 0 "unless one is given" predict sized -c "${runs[0]}" -c wide --size 32x32 data/images
 [ ! -e refused ] && [ ! -e bad.json ]

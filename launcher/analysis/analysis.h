@@ -59,7 +59,8 @@ struct convergence_point {
     /* The smallest and the largest ratio by `least` and `most` of both sides, that of the epochs
      * with half an epoch more, and of single runs 1.1x wider on each side, as seeds may differ. NaN
      * unless all their runs reach the target. It is not an interval of known level: the target is
-     * chosen from these runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to accuracy"). */
+     * chosen from these runs. Epochs differ only where 1 is outside (doc/STATISTICS.md, "Time to
+     * accuracy"). */
     double epochs_ratio_least, epochs_ratio_most, speedup_least, speedup_most;
 };
 

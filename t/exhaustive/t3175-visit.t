@@ -64,14 +64,16 @@ echo '"0","conv","1"' >"$2"
 END
 chmod +x bin/ncu
 rm out/*
-exits 0 "ncu" env PATH="$TMP/bin:$PATH" OUT="$TMP/out" "$visit" --small --programs programs --phases ncu
+exits 0 "ncu" env PATH="$TMP/bin:$PATH" OUT="$TMP/out" "$visit" --small --programs programs \
+    --phases ncu
 like out/ncu.csv conv "its counts are kept"
 sed 's/30, "unet-train", \*self.bench/1, "unet-train", *self.bench/' "$visit" >quick
 # shellcheck disable=SC2016 # its own arguments
 printf '#!/bin/sh\n[ "$1" = devices ] && exec "%s" "$@"\nsleep 60\n' "$emulated/unet-train" >programs/late
 mv programs/late programs/unet-train
 chmod +x quick programs/unet-train
-exits 1 "a program that hangs" env OUT="$TMP/out" python3 quick --small --programs programs --phases smoke
+exits 1 "a program that hangs" env OUT="$TMP/out" python3 quick --small --programs programs \
+    --phases smoke
 result '"error": "steps: stopped after 1 s"' "is stopped"
 exits 1 "an OUT that cannot be written" env OUT="$TMP/lost" python3 quick --programs programs \
     --small --phases smoke

@@ -100,11 +100,14 @@ like "$ERR" 'resnet18.safetensors: 11178564 of 11178564 parameters fit, 0 are fr
 ok "its probabilities" unet-train predict --checkpoint resnet18 -p --threads 1 --out resnet18-p sides/*/*.png
 ok "PyTorch has the same numbers and probabilities" python3 same.py resnet18
 diag <"$OUT"
-ok "of grey images" unet-train model resnet18 --channels 1 --size 64x96 --classes 4 --init resnet18.safetensors
+ok "of grey images" unet-train model resnet18 --channels 1 --size 64x96 --classes 4 \
+    --init resnet18.safetensors
 like "$ERR" '1 tensor of the network anew: stem.conv1.weight .64x1x7x7, in the file 64x3x7x7.$' \
     "the first convolution does not fit"
-ok "resnet34, as an encoder" unet-train model unet-resnet34 --channels 3 --size 64x96 --init resnet34.safetensors
-like "$ERR" ' 21284672 of .* 2 tensors of the file not used: fc.bias, fc.weight$' "all but its head is used"
+ok "resnet34, as an encoder" unet-train model unet-resnet34 --channels 3 --size 64x96 \
+    --init resnet34.safetensors
+like "$ERR" ' 21284672 of .* 2 tensors of the file not used: fc.bias, fc.weight$' \
+    "all but its head is used"
 
 ok "images and masks" unet-train data synth --out data --count 12 --size 32x48 --seed 1
 ok "the U-Net of the engine pytorch" unet-train train --data data --size 32x48 --set model.base=4 --set model.depth=2 \

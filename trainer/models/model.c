@@ -264,7 +264,8 @@ static struct tensor *append_bilinear(struct graph *g, struct tensor *x, struct 
 }
 
 const struct layer_kind layer_kinds[] = {
-    {"conv", {"channels", "kernel", "stride", "dilation", "bias", "l2"}, 1, 3, append_conv, NULL, false},
+    {"conv", {"channels", "kernel", "stride", "dilation", "bias", "l2"}, 1, 3, append_conv, NULL,
+     false},
     {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
     {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
     {"instance_norm", {NULL}, 0, 0, append_group_norm, NULL, false},
