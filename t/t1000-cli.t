@@ -101,7 +101,7 @@ exits 0 "unet-train data split -v" unet-train data split --data images --out spl
 like "$ERR" '^unet-train: debug: wrote split.json$' "it names the file that it writes"
 like "$ERR" '^unet-train: split.json: ' "beside its notes"
 exits 0 "unetctl init -q" unetctl init quiet --data images --site local -q
-says "unetctl: warning: $TMP/images: there are only 4 images, of which a fifth is used for validation" \
+says "unetctl: warning: $TMP/images: there are only 4 images, part of which is used for validation" \
     "it writes its warning, and no notes"
 exits 0 "unetctl config --quiet" unetctl config -C quiet --quiet name
 is "$(cat "$OUT")" "name: quiet" "the result is printed"

@@ -18,7 +18,7 @@ make_training() { # STUDY OPTIONS...
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
-        --set model.base=4 --set model.depth=2 --set train.epochs=60 --set train.batch_per_gpu=4 \
+        --set model.base=8 --set model.depth=2 --set train.epochs=100 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.1 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }

@@ -114,7 +114,7 @@ static void warn_about(const struct data_look *look, const char *dir)
                  look->image_spread);
     if (look->images && look->images < 10)
         log_warn("%s: there are only %zu image%s%s", dir, look->images, plural(look->images),
-                 look->train ? "" : ", of which a fifth is used for validation");
+                 look->train ? "" : ", part of which is used for validation");
 }
 
 static void describe_data(const struct data_look *look, struct buf *dst)

@@ -197,7 +197,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     if (d->rule.looks)
         buf_add(b, "the rounds of the sequential study do not decide it.");
     else
-        add_needed(b, &d->seeds, "seeds");
+        add_needed(b, &d->seeds, series_folds(&as->series) ? "runs" : "seeds");
     buf_add(b, "\n");
 }
 
@@ -634,13 +634,21 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
     }
 }
 
-static void add_next(struct buf *b, const struct decision *d)
+static void add_next(struct buf *b, const struct analysis_series *as)
 {
+    const struct decision *d = &as->decision;
+    int folds = series_folds(&as->series);
+
     if (d->next_whole[0]) {
         buf_addf(b, "Worth measuring next: whole runs with %d", d->next_whole[0]);
         if (d->next_whole[1])
             buf_addf(b, " and %d", d->next_whole[1]);
         buf_addf(b, " GPU%s (%s).\n", plural(d->next_whole[1] ? 2 : d->next_whole[0]), d->next_why);
+    } else if (d->next_seeds && folds) {
+        size_t seeds = (d->next_seeds - 1) / (size_t)folds + 1;
+        buf_addf(b, "Worth measuring next: %zu seed%s of each of the %d folds with %d and %d GPUs "
+                 "(%zu runs or more of each number; %s).\n", seeds, plural((long)seeds), folds,
+                 d->base->gpus, d->next_point->gpus, d->next_seeds, d->next_why);
     } else if (d->next_seeds)
         buf_addf(b, "Worth measuring next: %zu seeds with %d and %d GPUs (%s).\n", d->next_seeds,
                  d->base->gpus, d->next_point->gpus, d->next_why);
@@ -770,7 +778,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_convergence(next, as);
         add_noise(next++, as);
         add_advice_words(next++, as, deadline);
-        add_next(next, &as->decision);
+        add_next(next, as);
     }
     for (int i = 0; i < WORDS_NPARTS; i++)
         failed |= !(w->parts[i] = buf_steal(&parts[i]));

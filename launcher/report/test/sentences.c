@@ -480,7 +480,7 @@ static bool are_collapsed(const struct found *f)
 
 static bool is_next_open(const struct found *f)
 {
-    const struct series_point *p = point_of(f, 3);
+    const struct series_point *p = point_of(f, 4);
 
     return p && !fails(f, p) && !(suffices(f, p) && holds(f, p) && !quality_of(f, p)->why);
 }
@@ -755,7 +755,8 @@ static struct sentence reasons[] = {
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
     {"Fastest whole run, (start-up and evaluation included|as logged): .*", is_always, {0}, 0},
-    {"Worth measuring next: (N) seeds with (N) and (N) GPUs \\(.*\\)\\.", is_next_open, {0}, 0},
+    {"Worth measuring next: (N) seeds? (of each of the 3 folds )?with (N) and (N) GPUs \\(.*\\)\\.",
+     is_next_open, {0}, 0},
     {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},
     {"Worth measuring next: no other count \\(.*\\)\\.", is_always, {0}, 0},
     {NULL, NULL, {0}, 0}};

@@ -372,7 +372,12 @@ static void check_next(const struct report_series *rs)
     if (d->next_seeds) {
         const struct series_point *p = d->next_point;
         size_t fewest = d->base->nruns < p->nruns ? d->base->nruns : p->nruns;
-        expect(n == (double)d->next_seeds && strstr(line, " seeds with "), "seeds decide first");
+        if (series_folds(s))
+            expect(strstr(line, " of each of the 3 folds with ") &&
+                       n * 3 >= (double)d->next_seeds && (n - 1) * 3 < (double)d->next_seeds,
+                   "seeds of folds decide first");
+        else
+            expect(n == (double)d->next_seeds && strstr(line, " seeds with "), "seeds decide first");
         expect(d->next_seeds > fewest || d->quality[p - s->points].nrepeats,
                "%zu seeds were run already", d->next_seeds);
         return;
