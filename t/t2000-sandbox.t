@@ -174,7 +174,9 @@ is "$(ready_nodes "$DIR")" 7 "the first sandbox still runs"
 
 # The supervisor is killed. Then the record names the pid of another process, as after a reboot.
 unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2 >/dev/null
-kill -KILL "$(holder "$TMP/two")"
+holder=$(holder "$TMP/two")
+kill -KILL "$holder"
+wait_until 10 sh -c "! grep -q '^State:.[^Z]' /proc/$holder/status" 2>/dev/null
 exits 4 "status of a killed sandbox fails" unetctl sandbox status --dir "$TMP/two"
 exits 0 "up replaces it" unetctl sandbox up --dir "$TMP/two" --nodes 1
 like "$OUT" "taking over" "it says so"
