@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@
 #define PROGRESS_S 10   /* seconds between reports of progress */
 #define MOST_CROPS 64
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
+#define MOST_BESIDE (1 << 23) /* pixels of a page that is computed while others are in memory */
 
 static struct {
     struct cli_list checkpoints;
@@ -262,12 +264,30 @@ struct predict_job {
     struct trained *trained; /* as many as checkpoints, alike but for model and weights */
     size_t ntrained;
     struct image_list list;
-    size_t at, failed;
+    size_t at, failed, failing; /* the image being computed; failed ones, and the last of them */
+    struct image_reader {
+        size_t at; /* the image of the next page */
+        char *bytes; /* of its file; NULL: not read yet */
+        size_t nbytes;
+        int page;
+    } reader;
     struct remarks remarks;
     size_t pages, others; /* others: pages of another kind of values than in training */
     int bits;             /* the most of a page (pixels_bits), of others if there are some */
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
+};
+
+/* A page of an image: read while the one before it is computed, then computed, then written while
+ * the next one is. */
+struct page {
+    size_t item; /* the number of its image; that of images: there is no page */
+    int page, pages;
+    char name[PATH_MAX];
+    struct predict_image image;
+    struct page_result result; /* without a mask: nothing to write */
+    int rc;
+    struct err e;
 };
 
 /* What the calls of a prediction need. */
@@ -401,27 +421,20 @@ static int make_folders(const char *name, struct err *e)
     return 0;
 }
 
-/* Predicts one page and writes its masks. */
-static int predict_masks(struct predict_job *w, const struct predict_image *image,
-                         const char *name, struct err *e)
+/* Computes the masks of a page. */
+static int predict_masks(struct predict_job *w, struct page *p, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
-    size_t pixels = (size_t)image->height * (size_t)image->width;
-    struct page_result r = {.height = image->height, .width = image->width,
-                            .classes = c->classes, .scale = w->trained->scale};
-    int rc = -1;
+    size_t pixels = (size_t)p->image.height * (size_t)p->image.width;
+    struct page_result *r = &p->result;
 
-    if (check_crops(&r, e))
+    *r = (struct page_result){.height = p->image.height, .width = p->image.width,
+                              .classes = c->classes, .scale = w->trained->scale};
+    if (check_crops(r, e) || !(r->mask = mem_alloc(pixels, 1, e)) ||
+        (given.probabilities &&
+         !(r->probabilities = mem_alloc(pixels, (size_t)c->classes * sizeof(float), e))))
         return -1;
-    r.mask = mem_alloc(pixels, 1, e);
-    if (given.probabilities)
-        r.probabilities = mem_alloc(pixels, (size_t)c->classes * sizeof(float), e);
-    if (r.mask && (r.probabilities || !given.probabilities) &&
-        predict_pixels(w, image, &r, e) == 0 && make_folders(name, e) == 0)
-        rc = write_outputs(name, image, c->channels, &r, e);
-    free(r.probabilities);
-    free(r.mask);
-    return rc;
+    return predict_pixels(w, &p->image, r, e);
 }
 
 /* The mean probabilities of an image as a whole. */
@@ -444,20 +457,21 @@ static int classify_view(void *arg, struct trained *t, const struct predict_imag
     return 0;
 }
 
-/* Classifies the image, resized to the network's size, and writes a row of classes.csv. */
-static int predict_class(struct predict_job *w, const struct predict_image *image,
-                         const char *label, struct err *e)
+/* Classifies the page, resized to the network's size, and writes a row of classes.csv. */
+static int predict_class(struct predict_job *w, const struct page *page, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
     struct class_mean mean = {.share = 1 / (float)count_views(w)};
     const float *p = mean.p;
     struct buf row = {0};
-    char number[16];
+    char number[16], label[PATH_MAX];
     int rc = 0;
 
-    if (each_view(w, image, classify_view, &mean, e))
+    if (each_view(w, &page->image, classify_view, &mean, e))
         return -1;
     int best = predict_largest(p, c->classes);
+    snprintf(label, sizeof label, page->pages > 1 ? "%s#%d" : "%s", w->list.items[page->item].path,
+             page->page + 1);
     csv_add_cell(&row, label);
     buf_addf(&row, ",%d,", best);
     csv_add_cell(&row, trained_class_name(w->trained, best, number));
@@ -495,22 +509,6 @@ static int open_page(const struct predict_job *w, struct pixels *img, struct pre
     return values ? rc : -1;
 }
 
-static int predict_page(struct predict_job *w, struct pixels *img, int page, struct err *e)
-{
-    const struct image_list_item *item = &w->list.items[w->at];
-    struct predict_image image;
-    char name[PATH_MAX], label[PATH_MAX];
-    bool single = img->pages <= 1;
-
-    if (picture_check(img, w->trained->config.channels, "it", e) || open_page(w, img, &image, e))
-        return -1;
-    snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
-    snprintf(label, sizeof label, single ? "%s" : "%s#%d", item->path, page + 1);
-    int rc = w->table ? predict_class(w, &image, label, e) : predict_masks(w, &image, name, e);
-    free((void *)(uintptr_t)image.values);
-    return rc;
-}
-
 static void count_bits(struct predict_job *w, const struct pixels *img)
 {
     int trained = w->trained->levels.bits, bits = trained ? pixels_bits(img) : 0;
@@ -522,31 +520,150 @@ static void count_bits(struct predict_job *w, const struct pixels *img)
         w->bits = bits;
 }
 
-/* Predicts all pages of the image number w->at. */
-static int predict_image(struct predict_job *w, struct err *e)
+static int decode_page(struct predict_job *w, struct page *p, struct err *e)
 {
-    const struct image_list_item *item = &w->list.items[w->at];
-    size_t nbytes;
-    char *bytes = atomicfile_read(item->path, PIXELS_MAX_FILE, &nbytes, e);
-    int rc = bytes ? 0 : -1, pages = 1;
+    const struct image_list_item *item = &w->list.items[p->item];
+    struct pixels img;
+    int rc;
 
-    for (int page = 0; rc == 0 && page < pages; page++) {
-        struct pixels img;
-        rc = image_file_decode((const uint8_t *)bytes, nbytes, item->path, page, PIXELS_PICTURE,
-                               &img, e);
-        if (rc)
-            break;
-        pages = img.pages;
-        rc = orientation_apply(&img, NULL, item->path, e);
-        count_bits(w, &img);
-        remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
-        if (rc == 0)
-            rc = predict_page(w, &img, page, e);
-        if (rc)
-            err_prefix(e, pages > 1 ? "%s: page %d" : "%s", item->path, page + 1);
-        pixels_free(&img);
+    if (image_file_decode((const uint8_t *)w->reader.bytes, w->reader.nbytes, item->path, p->page,
+                          PIXELS_PICTURE, &img, e))
+        return -1;
+    p->pages = img.pages;
+    snprintf(p->name, sizeof p->name, p->page ? "%s-p%04d" : "%s", item->name, p->page + 1);
+    rc = orientation_apply(&img, NULL, item->path, e);
+    count_bits(w, &img);
+    remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
+    if (rc == 0)
+        rc = picture_check(&img, w->trained->config.channels, "it", e) ||
+                     open_page(w, &img, &p->image, e)
+                 ? -1
+                 : 0;
+    pixels_free(&img);
+    return rc;
+}
+
+/* Keeps the error of a page. */
+static void fail_page(const struct predict_job *w, struct page *p)
+{
+    err_prefix(&p->e, p->pages > 1 ? "%s: page %d" : "%s", w->list.items[p->item].path, p->page + 1);
+    p->rc = -1;
+}
+
+/* Reads the next page of the images; one that cannot be read ends its image. */
+static void read_page(struct predict_job *w, struct page *p)
+{
+    struct image_reader *r = &w->reader;
+
+    *p = (struct page){.item = r->at, .page = r->page, .pages = 1};
+    if (p->item == w->list.count)
+        return;
+    if (!r->bytes)
+        r->bytes = atomicfile_read(w->list.items[r->at].path, PIXELS_MAX_FILE, &r->nbytes, &p->e);
+    if (!r->bytes)
+        p->rc = -1;
+    else if (decode_page(w, p, &p->e))
+        fail_page(w, p);
+    if (p->rc == 0 && ++r->page < p->pages)
+        return;
+    free(r->bytes);
+    *r = (struct image_reader){.at = r->at + 1};
+}
+
+/* Writes a page that was computed, and frees it. */
+static void write_page(const struct predict_job *w, struct page *p)
+{
+    if (p->rc == 0 && p->result.mask &&
+        (make_folders(p->name, &p->e) ||
+         write_outputs(p->name, &p->image, w->trained->config.channels, &p->result, &p->e)))
+        fail_page(w, p);
+    free((void *)(uintptr_t)p->image.values);
+    free(p->result.probabilities);
+    free(p->result.mask);
+    p->image.values = p->result.probabilities = NULL;
+    p->result.mask = NULL;
+}
+
+/* What is done while a page is computed. */
+struct beside {
+    struct predict_job *job;
+    struct page *last, *next;
+};
+
+static void *work_beside(void *arg)
+{
+    struct beside *b = arg;
+
+    write_page(b->job, b->last);
+    read_page(b->job, b->next);
+    return NULL;
+}
+
+/* A page that is not small is written before the next one is read. */
+static void compute_page(struct predict_job *w, struct page *p, struct beside *b)
+{
+    bool is_small = (int64_t)p->image.height * p->image.width <= MOST_BESIDE;
+    pthread_t thread;
+    bool started = is_small && pthread_create(&thread, NULL, work_beside, b) == 0;
+
+    if (p->rc == 0 && (w->table ? predict_class(w, p, &p->e) : predict_masks(w, p, &p->e)))
+        fail_page(w, p);
+    if (started) {
+        pthread_join(thread, NULL);
+    } else {
+        write_page(w, p);
+        work_beside(b);
     }
-    free(bytes);
+}
+
+/* Counts the image of a page that failed, once. */
+static int settle_page(struct predict_job *w, const struct page *p, struct err *e)
+{
+    if (p->rc == 0 || w->failing == p->item)
+        return 0;
+    w->failing = p->item;
+    w->failed++;
+    *e = p->e;
+    if (e->code != ERR_DATA)
+        return -1;
+    if (w->list.count > 1)
+        log_error("%s", e->text);
+    return 0;
+}
+
+static int predict_page(struct predict_job *w, struct page *p, struct beside *b, struct err *e)
+{
+    if (shutdown_signal)
+        return err_signal(e, shutdown_signal);
+    w->at = p->item;
+    if (clock_now() - w->reported >= PROGRESS_S) {
+        w->reported = clock_now();
+        log_info("image %zu of %zu", w->at + 1, w->list.count);
+    }
+    if (p->item == w->failing)
+        p->rc = -1;
+    compute_page(w, p, b);
+    return settle_page(w, b->last, e) || settle_page(w, p, e) ? -1 : 0;
+}
+
+static int predict_pages(struct predict_job *w, struct err *e)
+{
+    struct page pages[3] = {0};
+    size_t i = 0;
+    int rc = 0;
+
+    w->reported = clock_now();
+    w->failing = SIZE_MAX;
+    read_page(w, &pages[0]);
+    for (; rc == 0 && pages[i % 3].item < w->list.count; i++) {
+        struct beside b = {w, &pages[(i + 2) % 3], &pages[(i + 1) % 3]};
+        rc = predict_page(w, &pages[i % 3], &b, e);
+    }
+    for (size_t k = 0; k < 3; k++)
+        write_page(w, &pages[k]);
+    if (rc == 0)
+        rc = settle_page(w, &pages[(i + 2) % 3], e);
+    free(w->reader.bytes);
     return rc;
 }
 
@@ -554,22 +671,9 @@ static int predict_image(struct predict_job *w, struct err *e)
  * result is then -1. */
 static int predict_images(struct predict_job *w, struct err *e)
 {
-    w->reported = clock_now();
-    for (w->at = 0; w->at < w->list.count; w->at++) {
-        if (shutdown_signal)
-            return err_signal(e, shutdown_signal);
-        if (clock_now() - w->reported >= PROGRESS_S) {
-            w->reported = clock_now();
-            log_info("image %zu of %zu", w->at + 1, w->list.count);
-        }
-        if (predict_image(w, e) == 0)
-            continue;
-        if (e->code != ERR_DATA)
-            return -1;
-        w->failed++;
-        if (w->list.count > 1)
-            log_error("%s", e->text);
-    }
+    if (predict_pages(w, e))
+        return -1;
+    w->at = w->list.count;
     remarks_log(&w->remarks, given.out);
     trained_compare_bits(w->trained, w->others, w->pages, w->bits);
     if (w->failed && w->list.count > 1)
