@@ -219,14 +219,12 @@ static int score_images(struct scoring *s, struct err *e)
 {
     struct evaluation *v = &s->v;
 
-    for (size_t i = 0; i < v->images; i++) {
-        if (shutdown_signal)
-            return err_signal(e, shutdown_signal);
-        if (s->own ? evaluate_image_own(v, i, given.native ? (int)given.overlap : -1,
-                                        &shutdown_signal, e)
-                   : evaluate_image(v, i, e))
+    if (s->own && evaluate_own(v, 0, v->images, given.native ? (int)given.overlap : -1,
+                               &shutdown_signal, e))
+        return -1;
+    for (size_t i = 0; !s->own && i < v->images; i++)
+        if (err_interrupt(e, &shutdown_signal) || evaluate_image(v, i, e))
             return -1;
-    }
     if (evaluate_wait(v, e))
         return -1;
     s->total = evaluate_total(v);

@@ -34,7 +34,6 @@
 #define PROGRESS_S 10   /* seconds between reports of progress */
 #define MOST_CROPS 64
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
-#define MOST_BESIDE (1 << 23) /* pixels of a page that is computed while others are in memory */
 
 static struct {
     struct cli_list checkpoints;
@@ -602,7 +601,7 @@ static void *work_beside(void *arg)
 /* A page that is not small is written before the next one is read. */
 static void compute_page(struct predict_job *w, struct page *p, struct beside *b)
 {
-    bool is_small = (int64_t)p->image.height * p->image.width <= MOST_BESIDE;
+    bool is_small = (int64_t)p->image.height * p->image.width <= EVALUATE_BESIDE;
     pthread_t thread;
     bool started = is_small && pthread_create(&thread, NULL, work_beside, b) == 0;
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,16 +204,65 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
-int evaluate_image_own(struct evaluation *v, size_t i, int overlap, const atomic_int *interrupt,
-                       struct err *e)
-{
+/* The record of an image at its own size. */
+struct own_record {
+    const struct dataset *dataset;
+    size_t index;
+    struct buf bytes;
     struct dataset_sides sides;
-    struct buf record = {0};
-    int rc = dataset_decode_native(v->dataset, DATASET_VAL, i, &record, &sides, e);
+    int rc;
+    struct err e;
+};
 
+static void *decode_own(void *arg)
+{
+    struct own_record *r = arg;
+
+    r->rc = dataset_decode_native(r->dataset, DATASET_VAL, r->index, &r->bytes, &r->sides, &r->e);
+    return NULL;
+}
+
+/* Scores an image whose record was decoded, and frees the record. */
+static int score_own(struct evaluation *v, struct own_record *r, int overlap,
+                     const atomic_int *interrupt, struct err *e)
+{
+    int rc = r->rc ? -1 : err_interrupt(e, interrupt);
+
+    if (r->rc)
+        *e = r->e;
     if (rc == 0)
-        rc = score_record(v, i, (const void *)record.data, sides, overlap, NULL, interrupt, e);
-    buf_destroy(&record);
+        rc = score_record(v, r->index, (const void *)r->bytes.data, r->sides, overlap, NULL,
+                          interrupt, e);
+    buf_destroy(&r->bytes);
+    return rc;
+}
+
+int evaluate_own(struct evaluation *v, size_t begin, size_t end, int overlap,
+                 const atomic_int *interrupt, struct err *e)
+{
+    struct own_record records[2] = {{.dataset = v->dataset, .index = begin}};
+    int rc = 0;
+
+    if (begin < end)
+        decode_own(&records[0]);
+    for (size_t i = begin; i < end && rc == 0; i++) {
+        struct own_record *r = &records[(i - begin) % 2];
+        struct own_record *next = &records[(i + 1 - begin) % 2];
+        bool is_last = i + 1 == end;
+        pthread_t thread;
+
+        *next = (struct own_record){.dataset = v->dataset, .index = i + 1};
+        bool started = !is_last && r->rc == 0 &&
+                       (int64_t)r->sides.height * r->sides.width <= EVALUATE_BESIDE &&
+                       pthread_create(&thread, NULL, decode_own, next) == 0;
+        rc = score_own(v, r, overlap, interrupt, e);
+        if (started)
+            pthread_join(thread, NULL);
+        else if (!is_last && rc == 0)
+            decode_own(next);
+    }
+    buf_destroy(&records[0].bytes);
+    buf_destroy(&records[1].bytes);
     return rc;
 }
 

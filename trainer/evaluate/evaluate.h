@@ -93,7 +93,7 @@ struct evaluation {
     struct mirror score_memory, loss_memory;
     bool is_there;             /* the device has added to them */
     const atomic_int *interrupt; /* ends evaluate_image within a native image, or NULL */
-    /* The caller's, with n = confusion_side(classes), or NULL: what evaluate_image_own, and
+    /* The caller's, with n = confusion_side(classes), or NULL: what evaluate_own, and
      * evaluate_image of whole images' classes, add up over the images. */
     int64_t *pairs;                    /* [n][n]: confusion_add */
     struct instance_counts *instances; /* [n]: instances_add; of masks */
@@ -114,11 +114,15 @@ int evaluate_clear(struct evaluation *v, struct err *e);
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 
-/* Adds image i at its own size to its score; its loss stays. It is predicted in tiles (predict.c)
- * or, with an overlap below 0, resized to the network's size and back. Not for networks that
- * classify whole images. */
-int evaluate_image_own(struct evaluation *v, size_t i, int overlap, const atomic_int *interrupt,
-                       struct err *e);
+/* Pixels of an image at its own size beside whose computation another one is read, written or
+ * decoded. */
+#define EVALUATE_BESIDE (1 << 23)
+
+/* Adds the images from begin to end - 1 at their own sizes to their scores; their losses stay.
+ * They are predicted in tiles (predict.c) or, with an overlap below 0, resized to the network's
+ * size and back. Not for networks that classify whole images. */
+int evaluate_own(struct evaluation *v, size_t begin, size_t end, int overlap,
+                 const atomic_int *interrupt, struct err *e);
 
 /* mirror_open with the network's device, if it has one. */
 int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e);

@@ -325,12 +325,9 @@ int validation_score_own(struct validation *v, struct err *e)
         return -1;
     struct shard_range mine = shard_eval(own->images, t->comm->size, t->comm->rank);
     struct err why;
-    double failed = 0;
-    for (size_t i = mine.begin; i < mine.end && !failed; i++) {
-        if (err_interrupt(e, v->interrupt))
-            return -1;
-        failed = evaluate_image_own(own, i, -1, NULL, &why) != 0;
-    }
+    double failed = evaluate_own(own, mine.begin, mine.end, -1, v->interrupt, &why) != 0;
+    if (err_interrupt(e, v->interrupt))
+        return -1;
     if (failed)
         log_warn("no score at the images' own size: %s", why.text);
     if (comm_max_double(t->comm, &failed, 1, e))
