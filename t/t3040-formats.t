@@ -293,6 +293,17 @@ for k in range(5):
     ok "predict accepts its images" unet-train predict -c run --threads 1 --out single pages/images
     is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" \
         "each page of a stack gets the mask of the page as a single image"
+    mkdir broken && cp pages/images/s.png broken/z.png
+    python3 -c '
+stack = bytearray(open("stack/images/s.tif", "rb").read())
+second = int.from_bytes(stack[4:8], "little") + 2 + 12 * 9 + 4 + 1024
+stack[second + 2 + 12 * 3 + 8] = 99 # its compression
+open("broken/s.tif", "wb").write(stack)'
+    exits 7 "a stack with a damaged page" unet-train predict -c run --threads 1 --out torn broken
+    like "$ERR" 'broken/s.tif: page 2: .*' "the error names the page"
+    like "$ERR" '1 of 2 images were not predicted' "the stack counts once"
+    is "$(cd torn && sha256sum -- *.png | sed s/z.png/s.png/)" \
+        "$(cd single && sha256sum s.png s.png)" "the page before it and the other image are predicted"
     exits 7 "pages of one file cannot be divided" unet-train data split --data pages --out n.json
     like "$ERR" 'all images are .*tiles or pages of one file; .* --train-list, --val-list' \
         "the error says how they can"

@@ -16,6 +16,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/plural.h"
 #include "src/text.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/data/image/image_file.h"
@@ -25,10 +26,6 @@
 #include "trainer/models/model.h"
 #include "trainer/passes/passes.h"
 #include "trainer/run/setup.h"
-#ifdef HAVE_TIFF
-#include "trainer/data/image/image_file.h"
-#endif
-#include "src/plural.h"
 #include "trainer/evaluate/evaluate.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */
@@ -268,7 +265,7 @@ struct predict_job {
         size_t at; /* the image of the next page */
         char *bytes; /* of its file; NULL: not read yet */
         size_t nbytes;
-        int page;
+        int page, pages; /* pages: known from the first one on, else 0 */
     } reader;
     struct remarks remarks;
     size_t pages, others; /* others: pages of another kind of values than in training */
@@ -485,10 +482,10 @@ static int predict_class(struct predict_job *w, const struct page *page, struct 
     return rc;
 }
 
-/* Sets image->values to the page as the network sees it, and frees its samples. Of 8 bits they are
- * bytes where their scale is that of their type. */
-static int open_page(const struct predict_job *w, struct pixels *img, struct predict_image *image,
-                     struct err *e)
+/* Sets *image to the page as the network sees it, and frees its samples. Of 8 bits its values,
+ * which the caller frees on error, too, are bytes where their scale is that of their type. */
+static int open_page(const struct predict_job *w, struct pixels *img, const char *where,
+                     struct predict_image *image, struct err *e)
 {
     enum scale scale = w->trained->scale;
     int channels = w->trained->config.channels, rc = 0;
@@ -501,10 +498,8 @@ static int open_page(const struct predict_job *w, struct pixels *img, struct pre
     if (values && bytes)
         picture_to_bytes(img, channels, values);
     else if (values)
-        rc = scale_picture(img, channels, scale, w->trained->levels.values, "it", values, e);
+        rc = scale_picture(img, channels, scale, w->trained->levels.values, where, values, e);
     pixels_free(img);
-    if (rc)
-        free(values);
     return values ? rc : -1;
 }
 
@@ -519,34 +514,45 @@ static void count_bits(struct predict_job *w, const struct pixels *img)
         w->bits = bits;
 }
 
+/* Sets dst to the file of a page and, if it has several, the page's number. */
+static void name_page(const struct predict_job *w, const struct page *p, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, p->pages > 1 ? "%.4000s: page %d" : "%.4000s",
+             w->list.items[p->item].path, p->page + 1);
+}
+
+/* Names the page in its error. */
+static void fail_page(const struct predict_job *w, struct page *p)
+{
+    char where[PATH_MAX];
+
+    name_page(w, p, where);
+    err_prefix(&p->e, "%s", where);
+    p->rc = -1;
+}
+
 static int decode_page(struct predict_job *w, struct page *p, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[p->item];
+    char where[PATH_MAX];
     struct pixels img;
-    int rc;
 
-    if (image_file_decode((const uint8_t *)w->reader.bytes, w->reader.nbytes, item->path, p->page,
+    name_page(w, p, where);
+    if (image_file_decode((const uint8_t *)w->reader.bytes, w->reader.nbytes, where, p->page,
                           PIXELS_PICTURE, &img, e))
         return -1;
-    p->pages = img.pages;
+    w->reader.pages = p->pages = img.pages;
+    name_page(w, p, where);
     snprintf(p->name, sizeof p->name, p->page ? "%s-p%04d" : "%s", item->name, p->page + 1);
-    rc = orientation_apply(&img, NULL, item->path, e);
     count_bits(w, &img);
     remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
-    if (rc == 0)
-        rc = picture_check(&img, w->trained->config.channels, "it", e) ||
-                     open_page(w, &img, &p->image, e)
+    int rc = orientation_apply(&img, NULL, where, e) ||
+                     picture_check(&img, w->trained->config.channels, where, e) ||
+                     open_page(w, &img, where, &p->image, e)
                  ? -1
                  : 0;
     pixels_free(&img);
     return rc;
-}
-
-/* Keeps the error of a page. */
-static void fail_page(const struct predict_job *w, struct page *p)
-{
-    err_prefix(&p->e, p->pages > 1 ? "%s: page %d" : "%s", w->list.items[p->item].path, p->page + 1);
-    p->rc = -1;
 }
 
 /* Reads the next page of the images; one that cannot be read ends its image. */
@@ -554,15 +560,12 @@ static void read_page(struct predict_job *w, struct page *p)
 {
     struct image_reader *r = &w->reader;
 
-    *p = (struct page){.item = r->at, .page = r->page, .pages = 1};
+    *p = (struct page){.item = r->at, .page = r->page, .pages = r->pages};
     if (p->item == w->list.count)
         return;
     if (!r->bytes)
         r->bytes = atomicfile_read(w->list.items[r->at].path, PIXELS_MAX_FILE, &r->nbytes, &p->e);
-    if (!r->bytes)
-        p->rc = -1;
-    else if (decode_page(w, p, &p->e))
-        fail_page(w, p);
+    p->rc = r->bytes ? decode_page(w, p, &p->e) : -1;
     if (p->rc == 0 && ++r->page < p->pages)
         return;
     free(r->bytes);
