@@ -199,7 +199,7 @@ test_limits() { # INTERFACE
     manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
     allow_qos idle-"$1"
     make_study "never-$1" sandbox
-    # Slurm says that it never starts when it has considered the job, which may be before submit ends.
+    # Slurm says that it never starts when it has considered the job, perhaps before submit ends.
     unetctl submit -C "never-$1" --gpus 1 -s slurm.qos=idle-"$1" >"$OUT" 2>"$ERR"
     code=$?
     like <(echo "$code $(tr "\n" " " <"$ERR")") '^0 |^4 .*: job [0-9]+ could never start: QOSMaxGRESPerJob' \
