@@ -455,6 +455,40 @@ printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79
     "{'loss': '4.0', 'epoch': '1.0', 'time': '2.5'}" \
         "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
 is "$(proposed logs/bar.log | sed -n 2p)" 'epoch 1: 2.5 s, loss 4' "a line behind a progress bar"
+# Bars of Lightning and tqdm are drawn again and again; the last one of an epoch has its mean rate.
+bars() { # PREFIX UNIT RATE RATE RATE: three epochs
+    local prefix=$1 unit=$2 epoch=0 rate
+    for rate in "${@:3}"; do
+        printf '%s %d:   0%%|          | 0/100 [00:00<?, ?it/s]\r' "$prefix" $epoch
+        printf '%s %d: 100%%|####| 100/100 [00:12<00:00, 9.99%s]\r' "$prefix" $epoch "$unit"
+        printf '%s %d: 100%%|####| 100/100 [00:12<00:00, %6.2f%s, v_num=0, val_acc=0.%d]\n' "$prefix" \
+            $epoch "$rate" "$unit" $((70 + 5 * epoch))
+        printf 'Validation %d: 100%%|####| 20/20 [00:01<00:00, 15.00it/s]\n' $epoch
+        epoch=$((epoch + 1))
+    done
+}
+bars Epoch it/s 8.00 10.00 12.50 >logs/bars.log
+is "$(proposed logs/bars.log | sed '/pattern/d')" 'logs/bars.log: 3 epochs, such as
+epoch 1: 12.5 s
+epoch 2: 10 s
+epoch 3: 8 s
+quality: val_acc 0.8
+name val_acc' "bars of epochs: their steps divided by their rate"
+bars 'Train epoch' s/it 1.25 1.00 1.50 >logs/bars.log
+is "$(proposed logs/bars.log | sed -n 2,4p | xargs)" 'epoch 1: 125 s epoch 2: 100 s epoch 3: 150 s' \
+    "bars of steps that take more than a second"
+{ bars Epoch it/s 8.00 10.00 && bars Epoch it/s 8.10 10.10; } >logs/bars.log
+bad "bars of two ranks" "step or epoch" --try logs/bars.log -- ./a.out
+for i in 1 2; do
+    printf "Epoch: [$i]  [ %d0/200]  time: 0.50  data_time: 0.01  loss: 0.$i  acc: 60\n" 5 10 20
+    printf 'INFO - Epoch(val) [%d][20/20]  mIoU: 0.5%d  time: 0.05  data_time: 0.01\n' $i $i
+done >logs/rows.log
+is "$(proposed logs/rows.log | sed '/pattern/d')" 'logs/rows.log: 6 intervals, such as
+interval 1: 25 s, loss 0.1
+interval 2: 25 s, loss 0.1
+interval 3: 50 s, loss 0.1
+quality: miou 0.52
+name miou' "rows of an epoch, and the quality of its validation"
 printf 'GROMACS, 2023\nPerformance: 57.6 0.4\n (ns/day)\nPerformance:  57.6  0.4\nFinished at '\
 '10:00:00\n' >logs/md.log
 is "$(proposed logs/md.log | sed -n '2p;$p')" 'interval 1: 57.6 ns/day

@@ -158,7 +158,7 @@ static int read_keys(struct reader *r)
     for (size_t i = 0; i < r->t->nrows; i++) {
         if (number_of(r, i, role, &r->keys[i]) || number_of(r, i, LOG_EPOCH, &epoch))
             return -1;
-        if (both && r->keys[i] + before < last && epoch > last_epoch && has(r, i, LOG_TIME) &&
+        if (both && r->keys[i] + before <= last && epoch > last_epoch && has(r, i, LOG_TIME) &&
             r->c.count[LOG_TIME] != LOG_TOTAL)
             before = last;
         r->keys[i] += before;

@@ -183,6 +183,16 @@ static bool is_before_number(const char *text)
     return isdigit((unsigned char)text[0]) || (text[0] == '.' && isdigit((unsigned char)text[1]));
 }
 
+/* Returns whether k, of the form 50/200, stands in brackets behind the number of an epoch: it is a
+ * step of it. */
+static bool is_step_of_epoch(const char *line, const struct number *k, size_t count)
+{
+    size_t gap = count > 1 ? k->at - k[-1].end : 0;
+
+    return gap && strcmp(k[-1].name, "epoch") == 0 && memchr(line + k[-1].end, '[', gap) &&
+           strspn(line + k[-1].end, "] ,[") == gap && line[k->end] == '/';
+}
+
 /* Finds the numbers of a line. Returns their number. */
 static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
 {
@@ -232,7 +242,9 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
             snprintf(k->name, sizeof k->name, "timestamp");
         else if (clock && !*k->name && !has_word(label, "eta remaining left"))
             snprintf(k->name, sizeof k->name, "time");
-        if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* a count of a total */
+        if (is_step_of_epoch(line, k, count))
+            snprintf(k->name, sizeof k->name, "step");
+        else if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* of a total */
             *k->name = 0;
         k->unit_end = strchr(unit, '/') || (is_time(k->name) && has_word(unit, SECONDS)) ? v : end;
         for (size_t j = 0; j + 1 < count && *k->name; j++)
@@ -498,6 +510,70 @@ static int choose_time(const char *path, struct kind *k, struct err *e)
     return 0;
 }
 
+/* A progress bar of an epoch that is full, as tqdm, Lightning and Keras on tqdm draw it. */
+#define FULL_BAR "poch\\D{0,3}(?<epoch>\\d+)(?![^|]*(?i:val|test))[^|]*100%\\|[^|]*\\| *" \
+    "(?<step>\\d+)/\\d+ \\[[^]]*?(?<step_time>[0-9.]+)(?:it/s|s/it)"
+
+static bool is_bar(const struct kind *k)
+{
+    return memmem(k->line, k->n, "%|", 2) != NULL;
+}
+
+static bool has_bars(const struct kind *kinds, size_t n)
+{
+    while (n && !(is_bar(&kinds[n - 1]) && has_number(&kinds[n - 1], "epoch")))
+        n--;
+    return n > 0;
+}
+
+/* Proposes the bars of epochs as rows; a quality is in them, or in a line of its own. */
+static int try_bars(const char *path, const struct kind *scored, const char *quality,
+                    struct log_proposal *dst, struct err *e)
+{
+    bool within = scored && is_bar(scored);
+    struct buf b = {0};
+    int rc = -1;
+
+    buf_add(&b, FULL_BAR);
+    if (scored) {
+        buf_add(&b, within ? "(?:.*?" : "|");
+        add_pattern(scored, quality, "time", &b);
+        buf_add(&b, within ? ")?" : "");
+    }
+    if (b.failed || b.length >= sizeof dst->pattern) {
+        err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
+    } else {
+        snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
+        rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name = quality},
+                      dst, e);
+    }
+    buf_destroy(&b);
+    return rc;
+}
+
+/* Finds the quality that the lines have: one of validation before others, and before its loss. */
+static const char *find_quality(const struct kind *kinds, size_t n, const struct kind **scored)
+{
+    const char *quality = NULL;
+    int rank = 0;
+    bool validated;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < kinds[i].nnumbers; k++) {
+            const char *name = kinds[i].numbers[k].name;
+            int own = !is_quality(name, &validated)   ? 0
+                      : !(validated | kinds[i].validates) ? 1
+                      : strcmp(name, "val_loss") == 0 ? 2
+                                                      : 3;
+            if (own > rank) {
+                rank = own;
+                quality = name;
+                *scored = &kinds[i];
+            }
+        }
+    return quality;
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
@@ -505,28 +581,25 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     static const char *const times[] = {"time", "epoch_time", "elapsed"};
     struct kind *best = NULL;
     const struct kind *scored = NULL;
-    const char *quality = NULL;
-    bool validated, found = false;
+    const char *quality = find_quality(kinds, n, &scored);
     struct err later, *why = e;
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
         if (kinds[i].timed && (!best || value_kind(&kinds[i]) >= value_kind(best)))
             best = &kinds[i];
-    if (!best || best->validates)
+    bool timed = best && !best->validates, bars = has_bars(kinds, n);
+    if (bars && (!timed || is_bar(best))) {
+        rc = try_bars(path, scored, quality, dst, e);
+        if (rc == 0 || !timed)
+            return rc;
+    }
+    if (!timed)
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
                        "12.3 s' or '410 samples/s'; let the program print one, or write "
                        "log.pattern yourself", path);
     if (choose_time(path, best, e))
         return -1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < kinds[i].nnumbers; k++)
-            if (is_quality(kinds[i].numbers[k].name, &validated) &&
-                (!quality || (validated && !found))) {
-                quality = kinds[i].numbers[k].name;
-                scored = &kinds[i];
-                found = validated;
-            }
     for (size_t i = 0; rc && i < 2 * sizeof times / sizeof *times; i++) {
         if (i % (sizeof times / sizeof *times) && has_number(best, "step"))
             continue; /* a time of several steps is asked about, not guessed */
