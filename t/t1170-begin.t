@@ -174,6 +174,9 @@ like "$ERR" 'seen.py:2 sets CUDA_VISIBLE_DEVICES: ranks see the GPUs that it nam
     "a script that chooses GPUs is named"
 is "$(sed -n 's/.*warning: \(.*\) is the same in each run.*/\1/p' "$ERR" | paste -sd'|')" \
     "--gpus 4|trainer.devices=2" "and so are words that are a number of GPUs"
+begin -- bash -c 'cd . && python3 seen.py --gpus 4 --trainer.devices=2 --batch 8 | tee out' >"$OUT"
+is "$(sed -n 's/.*warning: \(.*\) is the same in each run.*/\1/p' "$ERR" | paste -sd'|')" \
+    "--gpus 4|--trainer.devices=2" "also in the text of a shell"
 printf 'import torch.distributed\n' >seen.py
 rm -rf st
 unetctl init st --site local -- python3 seen.py 2>"$ERR"

@@ -433,20 +433,18 @@ static const char *choose_engine(const struct begin *b, const struct command_lin
     return c->launcher->engine;
 }
 
-/* Warns of words that say the same GPUs, or number of GPUs, in every run, and of a script that sets
- * CUDA_VISIBLE_DEVICES. */
-static void warn_of_gpus(const struct command_line *c)
+/* Warns of words that say the same number of GPUs in every run. */
+static void warn_of_words(const char *const *words, size_t nwords)
 {
     static const char *const names[] = {"gpus", "num_gpus", "ngpus", "n_gpus", "n_gpu", "num_gpu",
                                         "devices", "num_devices", "device", "world_size",
                                         "distributed_world_size", "nproc_per_node", "num_nodes",
                                         "nnodes"};
-    struct command_sign sign;
-    char file[PATH_MAX], name[64];
+    char name[64];
 
-    for (size_t i = c->program + 1; i < c->n; i++) {
-        const char *word = c->words[i] + strspn(c->words[i], "-+"), *equals = strchr(word, '=');
-        const char *value = equals ? equals + 1 : i + 1 < c->n ? c->words[i + 1] : "";
+    for (size_t i = 0; i < nwords; i++) {
+        const char *word = words[i] + strspn(words[i], "-+"), *equals = strchr(word, '=');
+        const char *value = equals ? equals + 1 : i + 1 < nwords ? words[i + 1] : "";
         size_t n = equals ? (size_t)(equals - word) : strlen(word), from = n;
         while (from > 0 && word[from - 1] != '.')
             from--;
@@ -454,14 +452,41 @@ static void warn_of_gpus(const struct command_line *c)
         for (char *p = name; *p; p++)
             *p = *p == '-' ? '_' : *p;
         bool said = *value && !value[strspn(value, "0123456789,")] && strcmp(value, "0") &&
-                    strcmp(value, "1") && (equals || word > c->words[i]);
+                    strcmp(value, "1") && (equals || word > words[i]);
         for (size_t k = 0; said && k < sizeof names / sizeof *names; k++)
             if (strcmp(name, names[k]) == 0)
                 log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
-                         "them, write {{%s}}, or leave it out", c->words[i], equals ? "" : " ",
+                         "them, write {{%s}}, or leave it out", words[i], equals ? "" : " ",
                          equals ? "" : value, k + 2 < sizeof names / sizeof *names ? "gpus"
                          : "nodes");
     }
+}
+
+/* Does so for the words of a shell's text, as far as quotes and blanks show them. */
+static void warn_of_text(const char *text)
+{
+    const char *words[256];
+    size_t n = 0;
+    char *copy = strdup(text), *rest;
+
+    for (char *word = copy ? strtok_r(copy, " \t\n;&|'\"", &rest) : NULL;
+         word && n < sizeof words / sizeof *words; word = strtok_r(NULL, " \t\n;&|'\"", &rest))
+        words[n++] = word;
+    warn_of_words(words, n);
+    free(copy);
+}
+
+/* Warns of these, and of the same GPUs in every run: of words and scripts that set
+ * CUDA_VISIBLE_DEVICES. */
+static void warn_of_gpus(const struct command_line *c)
+{
+    struct command_sign sign;
+    char file[PATH_MAX];
+
+    if (c->text)
+        warn_of_text(c->text);
+    else if (c->n > c->program)
+        warn_of_words(c->words + c->program + 1, c->n - c->program - 1);
     for (size_t i = 0; i < c->program; i++)
         if (strncmp(c->words[i], "CUDA_VISIBLE_DEVICES=", 21) == 0)
             log_warn("%s is the same in each run: ranks see these GPUs, not those of their run; "
