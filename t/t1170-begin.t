@@ -533,6 +533,16 @@ printf 'iter %d: 10%d.5 images/s per GPU\n' 1 1 2 3 3 2 >logs/each.log
 like <(proposed logs/each.log) '^pattern .*images_per_s_per_gpu' "a rate of one GPU is named so"
 printf 'step=%d0 tok/s=41%d tok/s/gpu=10%d step_time=0.1s\n' 1 1 1 2 3 2 3 2 3 >logs/both.log
 like <(proposed logs/both.log) '^pattern .*tok_per_s>' "but not that of all beside it"
+printf 'Epoch %d/2\r100/200 == 9s 52ms/step - accuracy: 0.5 - loss: 1.2\r200/200 == 1%ds 52ms/step - accuracy: '\
+'0.5 - loss: 1.2\r200/200 == 1%ds 52ms/step - accuracy: 0.6 - loss: 1.2 - val_accuracy: 0.7%d - val_loss: 0.9\n' \
+    1 2 2 1 2 1 1 2 >logs/keras.log
+is "$(proposed logs/keras.log | sed -n '2,4p' | paste -sd'|')" 'interval 1: 12 s, loss 1.2|interval 2: 11 s, loss '\
+'1.2|quality: val_accuracy 0.72' "Keras: an epoch's validation is behind its time, in one row"
+printf 'step %d time 12.5 acc 0.5%d\nvalid | step %d acc 0.6%d\n' 1 1 1 1 2 2 2 2 >logs/both.log
+is "$(proposed logs/both.log | sed -n '/^quality/p')" 'quality: val_acc 0.62' \
+    "a quality of validation, not the one of training with its name"
+printf '\t Train throughput/samples_per_sec: 450.%d\n' 1 2 >logs/long.log
+is "$(proposed logs/long.log | sed -n 2p)" 'interval 1: 450.1 samples/s' "a name that is too long for a group"
 printf 'E %d \033[1m9s\033[0m \033[1m28%dms/step\033[0m - loss: 0.5\n' 1 3 2 5 >logs/keras.log
 is "$(proposed logs/keras.log | sed -n 2p)" 'interval 1: 9 s, loss 0.5' "lines with colours"
 printf '[%5d/20000] loss 1 step_time: 0.2%d\n' 9990 1 10000 3 10010 2 >logs/wide.log

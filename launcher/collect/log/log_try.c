@@ -16,6 +16,7 @@
 #define NUMBERS_MAX 24 /* of a line */
 #define KINDS_MAX 256  /* of lines */
 #define SHOWN 3        /* rows */
+#define GROUP_MAX 32   /* bytes of the name of a group of PCRE2; of a longer one the end stays */
 #define MANY_LINES ((size_t)1 << 30)
 
 /* ---- names ---- */
@@ -114,6 +115,10 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
         snprintf(dst, LOG_NAME_SIZE, "%s", has_word(label, "loss") ? "val_loss" : label);
     else if (has_word(label, "loss"))
         snprintf(dst, LOG_NAME_SIZE, "loss");
+    size_t n = strlen(dst);
+    const char *end = n > GROUP_MAX ? strchr(dst + n - GROUP_MAX, '_') : NULL;
+    if (end)
+        memmove(dst, end + 1, strlen(end));
 }
 
 /* ---- lines ---- */
@@ -510,6 +515,30 @@ static int choose_time(const char *path, struct kind *k, struct err *e)
     return 0;
 }
 
+/* Adds the quality of the scored lines: where they are rows, too, as an optional part of one. */
+static void add_quality(const struct kind *scored, const char *quality, bool within,
+                        struct buf *dst)
+{
+    buf_add(dst, within ? "(?:.*?" : "|");
+    add_pattern(scored, quality, "time", dst);
+    buf_add(dst, within ? ")?" : "");
+}
+
+/* Returns whether lines of kind `of` have all named numbers of kind k, in this order. */
+static bool is_part(const struct kind *k, const struct kind *of)
+{
+    size_t i = 0, j = 0;
+
+    for (; i < k->nnumbers; i++) {
+        while (*k->numbers[i].name && j < of->nnumbers &&
+               strcmp(of->numbers[j].name, k->numbers[i].name))
+            j++;
+        if (j == of->nnumbers)
+            return false;
+    }
+    return true;
+}
+
 /* A progress bar of an epoch that is full, as tqdm, Lightning and Keras on tqdm draw it. */
 #define FULL_BAR "poch\\D{0,3}(?<epoch>\\d+)(?![^|]*(?i:val|test))[^|]*100%\\|[^|]*\\| *" \
     "(?<step>\\d+)/\\d+ \\[[^]]*?(?<step_time>[0-9.]+)(?:it/s|s/it)"
@@ -535,11 +564,8 @@ static int try_bars(const char *path, const struct kind *scored, const char *qua
     int rc = -1;
 
     buf_add(&b, FULL_BAR);
-    if (scored) {
-        buf_add(&b, within ? "(?:.*?" : "|");
-        add_pattern(scored, quality, "time", &b);
-        buf_add(&b, within ? ")?" : "");
-    }
+    if (scored)
+        add_quality(scored, quality, within, &b);
     if (b.failed || b.length >= sizeof dst->pattern) {
         err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
     } else {
@@ -551,26 +577,33 @@ static int try_bars(const char *path, const struct kind *scored, const char *qua
     return rc;
 }
 
-/* Finds the quality that the lines have: one of validation before others, and before its loss. */
-static const char *find_quality(const struct kind *kinds, size_t n, const struct kind **scored)
+/* Finds the quality that the lines have: one of validation before others, and before its loss. Rows
+ * of training may have one of the same name, which then is another. */
+static const char *find_quality(struct kind *kinds, size_t n, const struct kind *rows,
+                                const struct kind **scored)
 {
-    const char *quality = NULL;
+    char *quality = NULL;
     int rank = 0;
     bool validated;
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++) {
-            const char *name = kinds[i].numbers[k].name;
-            int own = !is_quality(name, &validated)   ? 0
+            char *name = kinds[i].numbers[k].name;
+            int own = !is_quality(name, &validated)       ? 0
                       : !(validated | kinds[i].validates) ? 1
-                      : strcmp(name, "val_loss") == 0 ? 2
-                                                      : 3;
+                      : strcmp(name, "val_loss") == 0     ? 2
+                                                          : 3;
             if (own > rank) {
                 rank = own;
                 quality = name;
                 *scored = &kinds[i];
             }
         }
+    if (quality && *scored != rows && (*scored)->validates && rows && has_number(rows, quality) &&
+        strlen(quality) + 4 <= GROUP_MAX) {
+        memmove(quality + 4, quality, strlen(quality) + 1);
+        memcpy(quality, "val_", 4);
+    }
     return quality;
 }
 
@@ -581,13 +614,13 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     static const char *const times[] = {"time", "epoch_time", "elapsed"};
     struct kind *best = NULL;
     const struct kind *scored = NULL;
-    const char *quality = find_quality(kinds, n, &scored);
     struct err later, *why = e;
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
         if (kinds[i].timed && (!best || value_kind(&kinds[i]) >= value_kind(best)))
             best = &kinds[i];
+    const char *quality = find_quality(kinds, n, best, &scored);
     bool timed = best && !best->validates, bars = has_bars(kinds, n);
     if (bars && (!timed || is_bar(best))) {
         rc = try_bars(path, scored, quality, dst, e);
@@ -608,10 +641,8 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
         add_pattern(best, NULL, times[i % (sizeof times / sizeof *times)], &b);
         for (size_t k = 0; with && k < best->nnumbers; k++)
             with = strcmp(best->numbers[k].name, quality) != 0;
-        if (with) {
-            buf_add(&b, "|");
-            add_pattern(scored, quality, "time", &b);
-        }
+        if (with)
+            add_quality(scored, quality, !scored->validates && is_part(best, scored), &b);
         if (b.failed || b.length >= sizeof dst->pattern) {
             buf_destroy(&b);
             return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
