@@ -2,7 +2,6 @@
 #include "config.h"
 #include "src/buf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

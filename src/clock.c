@@ -3,7 +3,6 @@
 #include "src/clock.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 /* Clocks of hosts that share files may differ by so much. */
 #define SKEW_S 60.0

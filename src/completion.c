@@ -3,8 +3,6 @@
 #include "src/cli.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "src/buf.h"

@@ -2,9 +2,7 @@
 #include "config.h"
 #include "src/map.h"
 
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct map_slot {
     char *key; /* NULL for a free slot */

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "src/text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -4,13 +4,11 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
-#include "launcher/analysis/series.h"
 #include "launcher/analysis/statistics/hypothesis.h"
 #include "src/buf.h"
 #include "src/mem.h"

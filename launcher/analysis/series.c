@@ -10,7 +10,6 @@
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "launcher/analysis/statistics/interval.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/stat.h"

@@ -3,12 +3,10 @@
 #include "launcher/analysis/series.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
-#include "launcher/collect/results/results.h"
 #include "src/mem.h"
 #include "src/plural.h"
 

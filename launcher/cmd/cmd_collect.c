@@ -13,7 +13,6 @@
 #include "launcher/host/path.h"
 #include "launcher/report/document.h"
 #include "launcher/report/report.h"
-#include "launcher/study/workspace.h"
 #include "src/plural.h"
 
 static struct {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "launcher/plan/look.h"
-#include "launcher/study/workspace.h"
 #include "launcher/study/study.h"
 
 static struct {

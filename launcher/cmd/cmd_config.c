@@ -8,7 +8,6 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/study/plan.h"
-#include "launcher/study/workspace.h"
 
 static struct {
     struct plan_args args;

@@ -7,7 +7,6 @@
 
 #include "launcher/plan/look.h"
 #include "launcher/plan/cost.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/log.h"

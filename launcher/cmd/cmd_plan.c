@@ -15,7 +15,6 @@
 #include "launcher/rounds/sources.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/status/watch.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/plan/cost.h"
 #include "src/log.h"

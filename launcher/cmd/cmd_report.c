@@ -3,7 +3,6 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,19 +10,16 @@
 #include <unistd.h>
 
 #include "launcher/analysis/series.h"
-#include "launcher/collect/collect.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
 #include "launcher/plan/begin.h"
 #include "launcher/report/proposal.h"
 #include "launcher/report/report.h"
 #include "launcher/rounds/sources.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
-#include "src/log.h"
 #include "src/mem.h"
 
 static struct {

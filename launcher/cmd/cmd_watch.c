@@ -9,7 +9,6 @@
 #include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
-#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"

@@ -4,17 +4,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
-#include "launcher/collect/log/log_file.h"
 #include "launcher/host/path.h"
 #include "launcher/status/status.h"
-#include "launcher/study/study.h"
 #include "launcher/study/plan.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"

@@ -2,9 +2,7 @@
 #include "config.h"
 #include "launcher/collect/collect.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,6 @@
 #include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
-#include "launcher/collect/log/log_file.h"
-#include "launcher/collect/results/results.h"
 #include "launcher/host/path.h"
 #include "src/map.h"
 #include "src/mem.h"

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results/results.h"
 #include "launcher/energy/energy.h"
 #include "launcher/host/path.h"
-#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/stat.h"

@@ -6,7 +6,6 @@
 #include <fnmatch.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +13,11 @@
 #include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
-#include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/mem.h"
 #include "src/plural.h"
 #include "src/run/epoch_csv.h"
 #include "src/stat.h"

@@ -3,15 +3,12 @@
 #include "launcher/collect/collect_internal.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launcher/collect/log/log_file.h"
-#include "launcher/collect/results/results.h"
 #include "launcher/study/study.h"
 #include "launcher/study/plan.h"
 #include "launcher/study/plan.h"

@@ -17,7 +17,6 @@
 #include "launcher/plan/look.h"
 #include "launcher/script/container.h"
 #include "launcher/script/template.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/atomicfile.h"

@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/plan/look.h"
 #include "launcher/script/script.h"
 #include "launcher/script/template.h"
-#include "launcher/study/study.h"
 #include "src/log.h"
 #include "src/plural.h"
 #include "src/text.h"

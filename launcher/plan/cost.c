@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -17,13 +15,10 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/plan/begin.h"
-#include "launcher/plan/look.h"
 #include "launcher/script/template.h"
 #include "launcher/stage/stage.h"
-#include "launcher/study/workspace.h"
 #include "src/log.h"
 #include "src/map.h"
-#include "src/mem.h"
 #include "src/plural.h"
 
 /* ---- cost ---- */

@@ -3,7 +3,6 @@
 #include "launcher/report/proposal.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/report/report.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include <fts.h>
 #include <glob.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

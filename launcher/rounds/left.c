@@ -3,8 +3,6 @@
 #include "launcher/rounds/left.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +10,6 @@
 #include "launcher/host/path.h"
 #include "src/files.h"
 #include "src/log.h"
-#include "src/mem.h"
 
 #define LEFT_FILE "left.json"
 #define LEFT_LIMIT ((size_t)1 << 20)

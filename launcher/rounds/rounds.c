@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/design/design.h"
 #include "launcher/analysis/series.h"
 #include "launcher/collect/collect.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
 #include "src/clock.h"

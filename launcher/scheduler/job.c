@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #include "launcher/host/child.h"
 #include "launcher/sandbox/sandbox.h"
-#include "src/buf.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
 

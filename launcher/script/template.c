@@ -3,7 +3,6 @@
 #include "launcher/script/template.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

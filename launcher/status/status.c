@@ -11,7 +11,6 @@
 
 #include "launcher/host/path.h"
 #include "launcher/status/status_internal.h"
-#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"

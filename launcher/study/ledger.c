@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,12 +11,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
-#include "src/clock.h"
 #include "src/files.h"
 #include "src/format/schema.h"
 #include "src/log.h"

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/scheduler/job.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/workspace.h"
 #include "src/cluster/range.h"
-#include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/settings/settings.h"

@@ -11,14 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
-#include "src/cli.h"
-#include "src/clock.h"
 #include "src/files.h"
 #include "src/format/schema.h"
 #include "src/mem.h"

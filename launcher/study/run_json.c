@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/study/plan.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

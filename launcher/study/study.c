@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stddef.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +13,10 @@
 #include <unistd.h>
 
 #include "launcher/host/path.h"
-#include "launcher/study/yaml_table.h"
-#include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
 #include "src/format/formula.h"
 #include "src/mem.h"
-#include "src/settings/settings.h"
 
 /* ---- engines ---- */
 

@@ -7,7 +7,6 @@
 
 #include "launcher/scheduler/job.h"
 #include "src/log.h"
-#include "src/settings/settings.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 

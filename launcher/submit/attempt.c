@@ -15,7 +15,6 @@
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "launcher/script/script.h"
-#include "launcher/study/workspace.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/files.h"

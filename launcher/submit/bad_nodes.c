@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "launcher/host/path.h"
-#include "launcher/study/workspace.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/files.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/study/workspace.h"
 #include "launcher/study/plan.h"
 #include "src/log.h"
 #include "src/map.h"

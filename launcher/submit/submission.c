@@ -11,8 +11,6 @@
 #include "launcher/host/child.h"
 #include "launcher/plan/cost.h"
 #include "launcher/script/script.h"
-#include "launcher/status/status.h"
-#include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submit_internal.h"
 #include "src/atomicfile.h"

@@ -6,7 +6,6 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

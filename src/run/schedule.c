@@ -3,7 +3,6 @@
 #include "src/run/schedule.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "src/settings/settings.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/analysis/design/design.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

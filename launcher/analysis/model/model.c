@@ -3,7 +3,6 @@
 #include "launcher/analysis/model/model.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "launcher/analysis/statistics/hypothesis.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"

@@ -3,8 +3,6 @@
 #include "launcher/collect/results/results.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/mem.h"
 #include "src/parallel.h"
 #include "src/text.h"

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/child.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"

@@ -12,7 +12,6 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/scheduler/scheduler.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/format/schema.h"

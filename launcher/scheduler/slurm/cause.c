@@ -3,7 +3,6 @@
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <pwd.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,15 +4,12 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/child.h"
-#include "launcher/sandbox/sandbox.h"
 #include "src/mem.h"
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With

@@ -13,9 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/child.h"
 #include "launcher/host/path.h"
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
 #include "src/log.h"

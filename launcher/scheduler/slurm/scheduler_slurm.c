@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/scheduler/job.h"
-#include "launcher/scheduler/scheduler.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"

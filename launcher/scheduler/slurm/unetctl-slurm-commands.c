@@ -4,7 +4,6 @@
  * 26.05, except that squeue 22.05 prints exit codes as wait statuses. */
 #include "config.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
