@@ -20,6 +20,7 @@
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -238,6 +239,16 @@ struct analysis_options {
 };
 #define ANALYSIS_OPTIONS_INIT \
     {.rule = DECISION_RULE_INIT, .score_target = NAN, .loss_target = NAN}
+
+/* What is known of a study and its site beside its results; 0 or "": unknown. */
+struct source_site {
+    char study_dir[PATH_MAX];
+    char cluster[64];  /* the name of the site, if that is of one cluster */
+    int gpus_per_node;
+    int cpus_per_gpu;  /* that the study's jobs ask for */
+    double mem_gb;     /* the same, of each node */
+    char billing[256]; /* the formula of what an hour of a job costs */
+};
 
 /* A study or a folder of logs. */
 struct analysis_source {

@@ -204,17 +204,12 @@ static int print_text(const struct report *r, const char *written, struct err *e
 static int write_proposal(const struct sources *in, const struct report *r, struct err *e)
 {
     struct proposal_request decoded[CLI_LIST_MAX];
-    struct proposal_facts facts = {.gpus_per_node = (int)given.gpus_per_node, .flop = given.flop,
-                                   .centre = given.centre, .requests = decoded};
+    struct proposal_facts facts = {.flop = given.flop, .centre = given.centre, .requests = decoded};
 
-    if (in->count == 1) {
-        facts.gpus_per_node = facts.gpus_per_node ? facts.gpus_per_node : in->gpus_per_node;
-        facts.cpus_per_gpu = in->cpus_per_gpu;
-        facts.mem_gb = in->mem_gb;
-        facts.billing = *in->billing ? in->billing : NULL;
-        path_format(facts.study_dir, "%s", in->study_dir);
-        memcpy(facts.cluster, in->site, sizeof facts.cluster);
-    }
+    if (in->count == 1)
+        facts.site = in->site;
+    if (given.gpus_per_node)
+        facts.site.gpus_per_node = (int)given.gpus_per_node;
     for (; facts.nrequests < given.requests.count; facts.nrequests++)
         if (proposal_request_decode(given.requests.values[facts.nrequests],
                                     &decoded[facts.nrequests], e))
@@ -246,13 +241,13 @@ static void note_slow_nodes(const char *study_dir, const struct report *r)
 static int write_best(const struct sources *in, const struct report *r, struct err *e)
 {
     const struct decision *d = r->nseries == 1 ? &r->series[0].as->decision : NULL;
-    struct plan_args args = {.dir = in->study_dir};
+    struct plan_args args = {.dir = in->site.study_dir};
     struct buf text = {0};
     struct workspace w;
     struct study study;
     bool ignored;
 
-    if (in->count == 1 && !*in->study_dir)
+    if (in->count == 1 && !*in->site.study_dir)
         return err_set(e, ERR_USAGE, "report: --best: a folder of logs has no study.yaml");
     if (in->count != 1 || !d)
         return err_set(e, ERR_USAGE, "report: --best needs one study with one series, and %zu with %zu "
@@ -285,8 +280,8 @@ static int write_report(const struct sources *in, const struct report *r, struct
     if ((folder && report_write_folder(r, folder, e)) ||
         (given.proposal && write_proposal(in, r, e)) || (given.best && write_best(in, r, e)))
         return -1;
-    if (in->into_study && *in->study_dir)
-        note_slow_nodes(in->study_dir, r);
+    if (in->into_study && *in->site.study_dir)
+        note_slow_nodes(in->site.study_dir, r);
     if (given.json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
@@ -324,7 +319,7 @@ static int decode_network(const struct sources *in, struct prediction_network *n
                                      .parameters = (double)given.parameters,
                                      .sums = (int)given.norm_sums};
     if (!links)
-        return in->count > 1 ? 0 : set_measured(in->study_dir, n, e);
+        return in->count > 1 ? 0 : set_measured(in->site.study_dir, n, e);
     if (!comma || comma - links >= (ptrdiff_t)sizeof within)
         return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
                        "nodes, such as nvlink2,ib-edr", links);

@@ -9,25 +9,431 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/report/report_internal.h"
 #include "src/atomicfile.h"
+#include "src/cli.h"
 #include "src/files.h"
+#include "src/format/formula.h"
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/settings/settings.h"
 
 #define OUTPUTS (TO_MARKDOWN | TO_LATEX)
 #define SCRIPT_MAX (1 << 20)
 #define CURVE_STEPS 24 /* the most steps of a curve, about */
 #define COUNTS_ASKED 3 /* numbers of GPUs, or of nodes, that centres ask for at least */
 #define MOST_VALUES 12
-#define AFFINITY "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
+#define THREADS "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
 
-enum { NSCRIPTS = 2 };
-static const char *const script_names[NSCRIPTS] = {"submit_file.sh", "run_file.sh"};
+static const char *const script_names[PROPOSAL_SCRIPTS] = {"submit_file.sh", "run_file.sh"};
+
+/* ---- requests ---- */
+
+enum request_column {
+    REQUEST_GPUS, /* of a run, and the next three */
+    REQUEST_NODES, REQUEST_RUNS, REQUEST_HOURS, REQUEST_GPU_H, REQUEST_NODE_H, REQUEST_CORE_H,
+    REQUEST_BILLED, REQUEST_FLOP, REQUEST_STORAGE, REQUEST_COLUMNS
+};
+
+int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e)
+{
+    const char *colon = strrchr(text, ':');
+    long gpus, runs;
+    double hours = NAN;
+    int end = 0, all = 0;
+
+    if (colon)
+        sscanf(colon + 1, "%ld x %ld %n x %lf %n", &gpus, &runs, &end, &hours, &all);
+    if (!end || colon == text || colon - text >= (ptrdiff_t)sizeof dst->name ||
+        colon[1 + (all ? all : end)] || gpus < 1 || gpus > SETTINGS_GPUS_MAX || runs < 1 ||
+        runs > 1000000 || (all && !(hours > 0 && hours <= 1e6)))
+        return err_set(e, ERR_USAGE, "report: --request '%s': must be 'NAME: GPUS x RUNS x HOURS', "
+                       "such as 'training: 8 x 20 x 12.5'; without HOURS, those of a whole run as "
+                       "measured", text);
+    *dst = (struct proposal_request){.gpus = (int)gpus, .runs = runs, .hours = hours};
+    snprintf(dst->name, sizeof dst->name, "%.*s", (int)(colon - text), text);
+    return 0;
+}
+
+static const char *const heads[REQUEST_COLUMNS] = {
+    "GPUs", "nodes", "runs", "hours of a run", "GPU-h", "node-h", "core-h", "billed h", "FLOP",
+    "storage GB"};
+
+static void add_row(struct table *t, const char *name, const double v[REQUEST_COLUMNS], int from,
+                    const struct proposal_facts *facts)
+{
+    table_text(t, "job type", "%s", name);
+    for (int i = 0; i < REQUEST_COLUMNS; i++)
+        if ((i == REQUEST_FLOP && !(facts->flop > 0)) ||
+            (i == REQUEST_BILLED && !*facts->site.billing))
+            table_word(t, heads[i], "-");
+        else if (i < from)
+            table_word(t, heads[i], "%s", "");
+        else if (isnan(v[i]))
+            table_word(t, heads[i], PROPOSAL_BLANK);
+        else if (v[i] < 1 || v[i] >= 1e12)
+            table_word(t, heads[i], "%.4g", v[i]);
+        else
+            table_word(t, heads[i], "%.*f", v[i] == floor(v[i]) || v[i] >= 1000 ? 0 : 2, v[i]);
+}
+
+/* Returns what is known of it in words, valid until the next call. */
+static const char *describe_efficiency(const struct report_series *rs, int gpus)
+{
+    static char dst[128];
+    const struct series *s = &rs->as->series;
+    const struct series_point *p = series_find(s, gpus);
+    const struct model *m = &rs->as->steady;
+    const struct ratio *r = p ? series_efficiency(s, p) : NULL;
+    double share = (double)s->points[0].gpus / gpus;
+
+    if (p == s->points)
+        snprintf(dst, sizeof dst, "1 (base case)");
+    else if (r && interval_is_known(&r->interval))
+        snprintf(dst, sizeof dst, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
+                 r->interval.high);
+    else if (r && isfinite(r->value))
+        snprintf(dst, sizeof dst, "%.2f, measured, without an interval", r->value);
+    else if (model_is_usable(m) && !model_is_extrapolation(m, gpus) && gpus > m->smallest) {
+        struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
+        snprintf(dst, sizeof dst, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
+                 share * b.low, share * b.high,
+                 gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
+    } else
+        snprintf(dst, sizeof dst, "not measured, not predicted");
+    return dst;
+}
+
+static double known(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
+/* Sets what a request amounts to, and adds it to sum; NaN: unknown. Hours of a measured whole run
+ * are rounded up, so that printed numbers multiply. */
+static void request_compute(const struct report_series *rs, const struct proposal_facts *facts,
+                            const struct proposal_request *q, double dst[REQUEST_COLUMNS],
+                            double sum[REQUEST_COLUMNS])
+{
+    const struct series_point *p = series_find(&rs->as->series, q->gpus);
+    double measured = p ? p->q[QUANTITY_WHOLE].median / 3600 : NAN, step = measured < 1 ? 1e4 : 1e2;
+    double hours = isnan(q->hours) ? ceil(measured * step) / step : q->hours, billed = NAN;
+    double nodes = p && p->nodes ? p->nodes : ceil(q->gpus / known(facts->site.gpus_per_node));
+    double cores = known(facts->site.cpus_per_gpu) * q->gpus, all = (double)q->runs * hours;
+    const struct formula_value job[] = {{"gpus", q->gpus}, {"cores", cores},
+                                        {"mem", nodes * known(facts->site.mem_gb)}, {"nodes", nodes},
+                                        {NULL, 0}};
+
+    if (*facts->site.billing)
+        formula_compute(facts->site.billing, job, &billed);
+    const double v[REQUEST_COLUMNS] = { /* in the order of the enum */
+        q->gpus, nodes, (double)q->runs, hours, q->gpus * all, nodes * all, cores * all,
+        all * billed, p ? facts->flop * p->q[QUANTITY_RATE].median * 3600 * all : NAN,
+        known(facts->run_bytes) * (double)q->runs / 1e9};
+    for (int i = 0; i < REQUEST_COLUMNS; i++)
+        sum[i] += dst[i] = v[i];
+}
+
+void proposal_request_fill(struct table *t, struct buf *sentences, const struct report_series *rs,
+                           const struct proposal_facts *facts)
+{
+    double sum[REQUEST_COLUMNS] = {0}, row[REQUEST_COLUMNS];
+    size_t n = facts->nrequests;
+    struct buf what = {0};
+
+    buf_addf(&what, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
+             "node-h: whole nodes. core-h: the cores that jobs ask for", rs->label);
+    if (facts->site.cpus_per_gpu)
+        buf_addf(&what, ", %d for each GPU", facts->site.cpus_per_gpu);
+    if (*facts->site.billing)
+        buf_addf(&what, ". billed h: runs x hours x %s", facts->site.billing);
+    buf_addf(&what, ". Hours that the request does not give are those of a whole run%s, rounded up.",
+             rs->as->series.logged ? ", as logged" : ", from its job's start to its end");
+    if (facts->run_bytes > 0)
+        buf_addf(&what, " Storage: %.3g GB for each run, as a finished one of the study has.",
+                 facts->run_bytes / 1e9);
+    if (facts->flop > 0)
+        buf_addf(&what, " FLOP: %.4g for each of the %s, times the measured throughput and all "
+                 "hours: an upper bound.", facts->flop, rs->as->series.unit);
+    table_init(t, "%s", what.data ? what.data : "");
+    t->failed |= what.failed;
+    buf_destroy(&what);
+    for (const struct proposal_request *q = facts->requests; q < facts->requests + n; q++) {
+        request_compute(rs, facts, q, row, sum);
+        buf_addf(sentences, "We request %ld run%s of %s on %d GPU%s, ", q->runs, plural(q->runs),
+                 q->name, q->gpus, plural(q->gpus));
+        if (isfinite(row[REQUEST_HOURS]))
+            buf_addf(sentences, "%.4g h each: %.4g GPU-h.\n", row[REQUEST_HOURS],
+                     row[REQUEST_GPU_H]);
+        else
+            buf_add(sentences, PROPOSAL_BLANK " h each.\n");
+        add_row(t, q->name, row, REQUEST_GPUS, facts);
+        table_text(t, "efficiency", "%s", describe_efficiency(rs, q->gpus));
+    }
+    if (n == 1)
+        return;
+    for (int k = 0; !n && k < REQUEST_COLUMNS; k++)
+        sum[k] = NAN;
+    add_row(t, n ? "all" : PROPOSAL_BLANK, sum, n ? REQUEST_GPU_H : REQUEST_GPUS, facts);
+    table_text(t, "efficiency", "%s", n ? "" : PROPOSAL_BLANK);
+}
+
+/* ---- what centres ask ---- */
+
+#define SAY_REQUEST "--request 'NAME: GPUS x RUNS x HOURS'"
+#define LEAVE(why) buf_add(b, PROPOSAL_BLANK ": " why)
+
+enum answer {
+    COUNTS, WALL, DOUBLING, GPU_USE, AFFINITY, SCRIPT, PROGRAM, NODE_H, GPU_H, CORE_H, PEAK,
+    EVIDENCE, NORMALISED, TYPICAL, LARGEST, CHOICE, STORAGE, USE, SMALLEST, MODE, INPUT,
+    EXTRAPOLATION
+};
+
+static const struct item {
+    const char *key, *name; /* of a centre; its items have neither */
+    const char *text;
+    enum answer answer;
+} items[] = {
+#define CENTRE(key, name, page) {#key, name, NULL, PROGRAM},
+#define ITEM(text, answer) {NULL, NULL, text, answer},
+#include "launcher/report/centres.def"
+};
+#define NITEMS (sizeof items / sizeof *items)
+
+struct asked {
+    const struct report_series *rs;
+    const struct proposal_facts *facts;
+    double sum[REQUEST_COLUMNS]; /* over all requests */
+    double nodes[2]; /* of a job of the request with the most node-h, and of the largest */
+};
+
+int centre_check(const char *name, struct err *e)
+{
+    const char *keys[NITEMS + 1] = {NULL};
+    char list[128] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < NITEMS; i++)
+        if (items[i].key) {
+            strcat(strcat(list, n ? ", " : ""), items[i].key);
+            keys[n++] = items[i].key;
+            if (strcmp(items[i].key, name) == 0)
+                return 0;
+        }
+    return err_set(e, ERR_USAGE, "report: --for %s: unknown centre%s (known: %s)", name,
+                   cli_suggest(name, keys, (char[CLI_SUGGESTION]){0}), list);
+}
+
+/* Adds what each count has, "1 GPU: 120 s, 2: 61.3 s", or a blank. */
+static void add_each(struct buf *b, const struct asked *a, enum quantity q, double scale,
+                     const char *unit, const char *why)
+{
+    const struct series *s = &a->rs->as->series;
+    size_t known = 0;
+
+    for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
+        if (!isnan(p->q[q].median)) {
+            buf_addf(b, "%s%d%s: %.4g%s", known ? ", " : "", p->gpus,
+                     known ? "" : p->gpus > 1 ? " GPUs" : " GPU", scale * p->q[q].median, unit);
+            known++;
+        }
+    if (!known)
+        buf_addf(b, PROPOSAL_BLANK ": %s", why);
+}
+
+/* Adds the sum of a column over all requests, or a blank and what is missing. */
+static void add_sum(struct buf *b, const struct asked *a, enum request_column column, double factor,
+                    const char *unit)
+{
+    double sum = a->sum[column] * factor;
+
+    if (!a->facts->nrequests)
+        LEAVE(SAY_REQUEST " says what is requested");
+    else if (isnan(sum))
+        buf_addf(b, PROPOSAL_BLANK ": %s",
+                 isnan(a->sum[REQUEST_HOURS]) ? "hours of a run, " SAY_REQUEST
+                 : column == REQUEST_NODE_H   ? "GPUs of a node, --gpus-per-node"
+                 : column == REQUEST_CORE_H ? "cores of a GPU, which folders of logs do not have"
+                                            : "slurm.mem, or another number of the formula");
+    else
+        buf_addf(b, "%.*f %s", sum < 100 ? 2 : 0, sum, unit);
+}
+
+static void add_hours(struct buf *b, const struct asked *a, enum request_column column,
+                      const char *unit)
+{
+    add_sum(b, a, column, 1, unit);
+    if (*a->facts->site.billing && a->facts->nrequests) {
+        buf_add(b, "; billed ");
+        add_sum(b, a, REQUEST_BILLED, 1, "h");
+    }
+}
+
+static void add_counts(struct buf *b, const struct asked *a)
+{
+    const struct series *s = &a->rs->as->series;
+    int most = s->points[s->npoints - 1].gpus, measured = most;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        buf_addf(b, "%s%d%s", i ? ", " : "", p->gpus, i ? "" : p->gpus > 1 ? " GPUs" : " GPU");
+        if (p->nodes)
+            buf_addf(b, " (%d node%s)", p->nodes, plural(p->nodes));
+    }
+    for (size_t i = 0; i < a->facts->nrequests; i++)
+        most = a->facts->requests[i].gpus > most ? a->facts->requests[i].gpus : most;
+    if (most > measured)
+        buf_addf(b, "; the %d GPUs requested were not measured", most);
+}
+
+/* Adds how much faster the program is for twice the GPUs, from each count to the next. */
+static void add_doubling(struct buf *b, const struct asked *a)
+{
+    const struct series *s = &a->rs->as->series;
+    const struct series_point *p = s->points;
+
+    for (size_t i = 1; i < s->npoints; i++, p++) {
+        double gain = series_speedup(s, p + 1)->value / series_speedup(s, p)->value;
+        buf_addf(b, "%s%.2f%s (%d to %d%s)", i > 1 ? ", " : "for each doubling ",
+                 pow(gain, 1 / log2((double)p[1].gpus / p->gpus)), i > 1 ? "" : " times", p->gpus,
+                 p[1].gpus, i > 1 ? "" : " GPUs");
+    }
+    if (s->npoints < 2)
+        LEAVE("one count shows no scaling");
+    else
+        buf_addf(b, "; efficiency of %d GPUs %s", p->gpus,
+                 describe_efficiency(a->rs, p->gpus));
+}
+
+static void add_evidence(struct buf *b, const struct asked *a)
+{
+
+    for (size_t i = 0; i < a->facts->nrequests; i++)
+        buf_addf(b, "%s%d GPUs: efficiency %s", i ? "; " : "", a->facts->requests[i].gpus,
+                 describe_efficiency(a->rs, a->facts->requests[i].gpus));
+    if (!a->facts->nrequests)
+        LEAVE("--request says what sizes are requested");
+}
+
+static void add_input(struct buf *b, const struct asked *a)
+{
+    const struct series *s = &a->rs->as->series;
+
+    if (s->rows[0].stage_bytes > 0)
+        buf_addf(b, "%.3g GB are copied to the first node before a run; ",
+                 s->rows[0].stage_bytes / 1e9);
+    if (!isnan(s->points[0].q[QUANTITY_STAGE].median)) {
+        buf_add(b, "seconds of that: ");
+        add_each(b, a, QUANTITY_STAGE, 1, " s", "");
+        buf_add(b, "; ");
+    }
+    buf_add(b, "waiting for data in an epoch: ");
+    add_each(b, a, QUANTITY_DATA, 1, " s", "not recorded");
+}
+
+/* Adds what is one text, whatever was measured. */
+static void add_text(struct buf *b, const struct asked *a, enum answer answer)
+{
+    const char *const modes[] = {
+        [SERIES_BATCH_UNKNOWN] = PROPOSAL_BLANK ": the logs do not state the batch; ",
+        [SERIES_ONE_COUNT] = PROPOSAL_BLANK ": one count shows no scaling; ",
+        [SERIES_STRONG] = "strong scaling: the same work for every count; ",
+        [SERIES_WEAK_BATCH] = "the same batch for each GPU, over the same data; ",
+        [SERIES_WEAK] = "weak scaling: the work grows with the count; "};
+    const char *const texts[] = {
+        [AFFINITY] = a->facts->affinity.length ? "affinity.txt beside this file"
+                                            : PROPOSAL_BLANK ": no run printed it",
+        [SCRIPT] = a->facts->run ? "submit_file.sh and run_file.sh beside this file"
+                                         : PROPOSAL_BLANK ": the results have no job script",
+        [PROGRAM] = PROPOSAL_BLANK, [CHOICE] = a->rs->words.headline,
+        [USE] = PROPOSAL_BLANK ": 'unetctl plan --request' prints what an account has used",
+        [PEAK] = " x 3600 x peak FLOP/s of a GPU, " PROPOSAL_BLANK,
+        [MODE] = modes[a->rs->as->series.mode],
+        [EXTRAPOLATION] = "Beyond the measurement, for more GPUs of the same kind"};
+
+    buf_add(b, texts[answer]);
+}
+
+static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
+{
+    const struct series *s = &a->rs->as->series;
+    const char *gpu = s->rows[0].device;
+    double nodes = a->nodes[answer == LARGEST], storage = a->sum[REQUEST_STORAGE];
+
+    switch (answer) {
+    case COUNTS: add_counts(b, a); break;
+    case WALL: add_each(b, a, QUANTITY_WHOLE, 1, " s", "no whole run was logged"); break;
+    case GPU_USE: add_each(b, a, QUANTITY_GPU_BUSY, 100, " %", "not recorded"); break;
+    case NODE_H: add_hours(b, a, REQUEST_NODE_H, "node-h"); break;
+    case GPU_H: add_hours(b, a, REQUEST_GPU_H, "GPU-h"); break;
+    case CORE_H: add_hours(b, a, REQUEST_CORE_H, "core-h"); break;
+    case EVIDENCE: add_evidence(b, a); break;
+    case NORMALISED: /* IDRIS counts an hour of an A100 as two, of a V100 as one */
+        if (strstr(gpu, "V100") || strstr(gpu, "A100"))
+            add_sum(b, a, REQUEST_GPU_H, strstr(gpu, "V100") ? 1 : 2, "normalised GPU-h");
+        else
+            LEAVE("the weight of these GPUs");
+        break;
+    case TYPICAL:
+    case LARGEST:
+        if (isnan(nodes))
+            LEAVE("nodes of the request (--request, --gpus-per-node)");
+        else
+            buf_addf(b, "%.0f node%s%s", nodes, plural((long)nodes),
+                     answer == LARGEST ? "" : ", of the jobs with most node-h");
+        break;
+    case STORAGE:
+        if (storage > 0)
+            buf_addf(b, "%.3g GB of results, as the study's runs have; ", storage);
+        buf_add(b, "input data: " PROPOSAL_BLANK);
+        break;
+    case SMALLEST:
+        buf_addf(b, "Scaling table and figure, over %d GPU%s%s", s->points[0].gpus,
+                 plural(s->points[0].gpus),
+                 s->points[0].gpus > 1 ? ", because: " PROPOSAL_BLANK : "");
+        break;
+    case DOUBLING: add_doubling(b, a); break;
+    case INPUT: add_input(b, a); break;
+    default:
+        if (answer == PEAK)
+            add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h");
+        add_text(b, a, answer);
+        if (answer == MODE)
+            add_doubling(b, a);
+    }
+}
+
+void centre_fill(struct table *t, const struct report_series *rs,
+                 const struct proposal_facts *facts)
+{
+    struct asked a = {rs, facts, {0}, {NAN, NAN}};
+    const struct item *item = items;
+    double row[REQUEST_COLUMNS], most = -1;
+
+    for (size_t i = 0; i < facts->nrequests; i++) {
+        request_compute(rs, facts, &facts->requests[i], row, a.sum);
+        a.nodes[0] = row[REQUEST_NODE_H] > most ? row[REQUEST_NODES] : a.nodes[0];
+        a.nodes[1] = fmax(a.nodes[1], row[REQUEST_NODES]);
+        most = fmax(most, row[REQUEST_NODE_H]);
+    }
+    while (!item->key || strcmp(item->key, facts->centre) != 0)
+        item++;
+    table_init(t, "What %s asks, with the measurements of %s.", item->name, rs->label);
+    while (++item < items + NITEMS && item->text) {
+        struct buf answer = {0};
+        add_answer(&answer, &a, item->answer);
+        table_text(t, "asked for", "%s", item->text);
+        table_text(t, "answer", "%s", answer.data ? answer.data : "");
+        t->failed |= answer.failed;
+        buf_destroy(&answer);
+    }
+}
+
+/* ---- the document ---- */
 
 /* Returns the largest count that the model may predict, or the largest measured one if the model
  * cannot be used. */
@@ -38,13 +444,6 @@ static int last_count(const struct report_series *rs)
 
     return model_is_usable(&rs->as->steady) ? MODEL_FURTHEST * largest : largest;
 }
-
-/* The job scripts that stand for all. */
-struct scripts {
-    const struct result *run; /* NULL: there are none */
-    char *texts[NSCRIPTS];
-    struct buf affinity; /* where the threads of the first run of each count ran, as OpenMP says */
-};
 
 /* Adds a line if the counts, or the nodes, are fewer than centres ask for. */
 static void add_few_counts(struct buf *b, const struct series *s)
@@ -67,7 +466,7 @@ static void add_few_counts(struct buf *b, const struct series *s)
 static void add_measurement(struct doc *d, const struct report_series *rs, const char *left_out)
 {
     const struct series *s = &rs->as->series;
-    struct buf items = {0}, verdict = {0};
+    struct buf weak = {0}, verdict = {0};
     struct table t;
 
     buf_addf(&verdict, "%s\n%s", rs->words.headline, rs->words.evidence);
@@ -80,17 +479,17 @@ static void add_measurement(struct doc *d, const struct report_series *rs, const
     tables_fill_scaling(&t, rs);
     doc_table(d, OUTPUTS, &t);
     if (s->points[0].gpus > 1)
-        buf_addf(&items, "Speed-ups are relative to %d GPUs, the smallest feasible number%s\n",
+        buf_addf(&weak, "Speed-ups are relative to %d GPUs, the smallest feasible number%s\n",
                  s->points[0].gpus, left_out ? "." : ", because: " PROPOSAL_BLANK);
-    buf_add(&items, left_out ? left_out : "");
-    add_few_counts(&items, s);
-    buf_add(&items, rs->words.caveats);
-    if (items.length)
+    buf_add(&weak, left_out ? left_out : "");
+    add_few_counts(&weak, s);
+    buf_add(&weak, rs->words.caveats);
+    if (weak.length)
         doc_add(d, NODE_PARAGRAPH, OUTPUTS,
                 "What the measurement does not show, or what weakens it:");
-    doc_list(d, OUTPUTS, "", items.data ? items.data : "");
-    d->failed |= items.failed;
-    buf_destroy(&items);
+    doc_list(d, OUTPUTS, "", weak.data ? weak.data : "");
+    d->failed |= weak.failed;
+    buf_destroy(&weak);
 }
 
 /* Fills a table of 1.5 and 2 times the largest measured count. */
@@ -141,28 +540,26 @@ static void add_extrapolation(struct doc *d, const struct report_series *rs,
     doc_paragraph(d, OUTPUTS, &text);
 }
 
-/* Adds what a member of the runs is, each value once. */
+/* Adds what a member of the runs, a text or a long, is, each value once. */
 static void add_values(struct buf *b, const struct series *s, const char *what, size_t offset,
                        bool text)
 {
+    struct map known = {0};
+    char number[24];
     size_t n = 0;
 
     buf_addf(b, "%s: ", what);
-    for (size_t i = 0; i < s->nrows; i++) {
-        const char *value = (const char *)&s->rows[i] + offset, *other;
-        bool before = text && !*value;
-        for (size_t k = 0; k < i && !before; k++) {
-            other = (const char *)&s->rows[k] + offset;
-            before = text ? !strcmp(value, other) : !memcmp(value, other, sizeof(long));
-        }
-        if (before || ++n > MOST_VALUES)
+    for (const struct result *r = s->rows; r < s->rows + s->nrows; r++) {
+        const void *at = (const char *)r + offset;
+        if (!text)
+            snprintf(number, sizeof number, "%ld", *(const long *)at);
+        const char *value = text ? at : number;
+        if (!*value || map_get(&known, value, NULL) || ++n > MOST_VALUES)
             continue;
-        buf_add(b, n > 1 ? ", " : "");
-        if (text)
-            buf_add(b, value);
-        else
-            buf_addf(b, "%ld", *(const long *)(const void *)value);
+        b->failed |= map_set(&known, value, 0) != 0;
+        buf_addf(b, "%s%s", n > 1 ? ", " : "", value);
     }
+    map_destroy(&known);
     buf_add(b, n > MOST_VALUES ? " and others.\n" : n ? ".\n" : PROPOSAL_BLANK ".\n");
 }
 
@@ -176,7 +573,7 @@ static void add_method(struct doc *d, const struct report_series *rs,
     if (!s->stepped)
         add_values(&text, s, "Length of a run in epochs", offsetof(struct result, epochs), false);
     add_values(&text, s, "Seeds", offsetof(struct result, seed), false);
-    buf_addf(&text, "Cluster: %s.\n", *facts->cluster ? facts->cluster : PROPOSAL_BLANK);
+    buf_addf(&text, "Cluster: %s.\n", *facts->site.cluster ? facts->site.cluster : PROPOSAL_BLANK);
     add_values(&text, s, "Nodes", offsetof(struct result, hosts), true);
     add_values(&text, s, "Runs started at", offsetof(struct result, started), true);
     doc_paragraph(d, OUTPUTS, &text);
@@ -184,24 +581,24 @@ static void add_method(struct doc *d, const struct report_series *rs,
 
 /* Writes the lines of submit_file.sh that ask for resources, and the command that starts the
  * program of run_file.sh on each rank. */
-static void shorten(const struct scripts *scripts, struct buf *dst)
+static void shorten(const struct proposal_facts *facts, struct buf *dst)
 {
     static const char *const own[] = {"--comment=", "--chdir=", "--output=", "--open-mode="};
-    const char *program = scripts->texts[1] + strlen(scripts->texts[1]);
+    const char *program = facts->scripts[1] + strlen(facts->scripts[1]);
 
-    while (program > scripts->texts[1] && (program[-1] == '\n' || !*program))
+    while (program > facts->scripts[1] && (program[-1] == '\n' || !*program))
         program--;
-    while (program > scripts->texts[1] && program[-1] != '\n')
+    while (program > facts->scripts[1] && program[-1] != '\n')
         program--;
     program += strncmp(program, "$start ", 7) == 0 ? 7 : 0;
-    for (const char *line = scripts->texts[0], *end; *line; line = end + (*end == '\n')) {
+    for (const char *line = facts->scripts[0], *end; *line; line = end + (*end == '\n')) {
         const char *file = strstr(line, "/run_file.sh");
         size_t i = 0;
         end = line + strcspn(line, "\n");
         while (i < sizeof own / sizeof *own && strncmp(line, "#SBATCH ", 8) == 0 &&
                strncmp(line + 8, own[i], strlen(own[i])) != 0)
             i++;
-        if (line == scripts->texts[0] || i == sizeof own / sizeof *own) {
+        if (line == facts->scripts[0] || i == sizeof own / sizeof *own) {
             buf_addf(dst, "%.*s\n", (int)(end - line), line);
         } else if (file && file < end && end[-1] == '&') {
             const char *bash = memmem(line, (size_t)(file - line), "bash ", 5);
@@ -212,18 +609,18 @@ static void shorten(const struct scripts *scripts, struct buf *dst)
     }
 }
 
-static void add_scripts(struct doc *d, const struct scripts *scripts)
+static void add_scripts(struct doc *d, const struct proposal_facts *facts)
 {
-    if (!scripts->run) {
+    if (!facts->run) {
         doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The results have no job script. Attach the one of "
                 "a typical run: " PROPOSAL_BLANK);
         return;
     }
     struct buf text = {0};
-    shorten(scripts, &text);
+    shorten(facts, &text);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the job of run %s, %d GPU%s, asks for and starts; "
             "the whole scripts are submit_file.sh and run_file.sh beside this file.",
-            scripts->run->run, scripts->run->gpus, plural(scripts->run->gpus));
+            facts->run->run, facts->run->gpus, plural(facts->run->gpus));
     doc_add(d, NODE_CODE, OUTPUTS, "%s", text.data ? text.data : "");
     d->failed |= text.failed;
     buf_destroy(&text);
@@ -231,7 +628,7 @@ static void add_scripts(struct doc *d, const struct scripts *scripts)
 
 /* Builds the document. drawn: there is a PDF of the figure. */
 static void build(struct doc *d, const struct report *r, const struct proposal_facts *facts,
-                  const struct scripts *scripts, struct chart *figure, bool drawn)
+                  struct chart *figure, bool drawn)
 {
     struct buf text = {0};
     struct table t;
@@ -261,15 +658,14 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
         add_method(d, &r->series[i], facts);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Requested resources");
-    proposal_request_describe(&text, &r->series[0], facts);
+    proposal_request_fill(&t, &text, &r->series[0], facts);
     doc_paragraph(d, OUTPUTS, &text);
-    proposal_request_fill(&t, &r->series[0], facts);
     doc_table(d, OUTPUTS, &t);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "Storage of the input data, and of what is kept: "
             PROPOSAL_BLANK);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Appendix: job script");
-    add_scripts(d, scripts);
+    add_scripts(d, facts);
     doc_end(d);
     doc_end(d);
     doc_add(d, NODE_PARAGRAPH, TO_MARKDOWN, "Made by unetctl %s on %s.", PACKAGE_VERSION,
@@ -290,20 +686,20 @@ static double measure_folder(const char *dir)
 }
 
 /* Adds the lines that OpenMP printed in a run (templates/command/run_file.sh). */
-static void read_affinity(struct scripts *scripts, const char *dir, int gpus)
+static void read_affinity(struct proposal_facts *facts, const char *dir, int gpus)
 {
     char pattern[PATH_MAX], line[4096];
-    size_t before = scripts->affinity.length;
+    size_t before = facts->affinity.length;
     glob_t found;
 
     if (glob(path_format(pattern, "%s/attempt-*/*.out", dir), 0, NULL, &found))
         return;
-    for (size_t i = 0; i < found.gl_pathc && scripts->affinity.length == before; i++) {
+    for (size_t i = 0; i < found.gl_pathc && facts->affinity.length == before; i++) {
         FILE *f = files_stream(found.gl_pathv[i], "r", FILES_TEXT_MAX);
         while (f && fgets(line, sizeof line, f))
-            if (strncmp(line, AFFINITY, strlen(AFFINITY)) == 0)
-                buf_addf(&scripts->affinity, "%d GPU%s: %s", gpus, plural(gpus),
-                         line + strlen(AFFINITY));
+            if (strncmp(line, THREADS, strlen(THREADS)) == 0)
+                buf_addf(&facts->affinity, "%d GPU%s: %s", gpus, plural(gpus),
+                         line + strlen(THREADS));
         if (f)
             fclose(f);
     }
@@ -311,7 +707,7 @@ static void read_affinity(struct scripts *scripts, const char *dir, int gpus)
 }
 
 /* Reads the scripts of a run of the count that the verdict presents, and the size of that run. */
-static void read_run(struct scripts *scripts, const struct report *r, struct proposal_facts *facts)
+static void read_run(struct proposal_facts *facts, const struct report *r)
 {
     const struct analysis_series *as = r->series[0].as;
     const struct series_point *p = as->series.npoints > 1 ? as->decision.best : as->series.points;
@@ -319,22 +715,20 @@ static void read_run(struct scripts *scripts, const struct report *r, struct pro
     struct err ignored;
     size_t n;
 
-    if (!*facts->study_dir)
+    if (!*facts->site.study_dir)
         return;
     for (size_t i = 0; i < as->series.npoints; i++)
-        read_affinity(scripts, path_format(dir, "%s/runs/%s", facts->study_dir,
+        read_affinity(facts, path_format(dir, "%s/runs/%s", facts->site.study_dir,
                                            as->series.points[i].rows[0].run),
                       as->series.points[i].gpus);
-    facts->has_affinity = scripts->affinity.length > 0;
-    path_format(dir, "%s/runs/%s", facts->study_dir, p->rows[0].run);
+    path_format(dir, "%s/runs/%s", facts->site.study_dir, p->rows[0].run);
     facts->run_bytes = measure_folder(dir);
-    scripts->run = &p->rows[0];
-    for (int i = 0; i < NSCRIPTS; i++) {
+    facts->run = &p->rows[0];
+    for (int i = 0; i < PROPOSAL_SCRIPTS; i++) {
         path_format(path, "%s/%s", dir, script_names[i]);
-        scripts->texts[i] = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
-        scripts->run = scripts->texts[i] ? scripts->run : NULL;
+        facts->scripts[i] = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
+        facts->run = facts->scripts[i] ? facts->run : NULL;
     }
-    facts->has_scripts = scripts->run != NULL;
 }
 
 /* Adds what the model expects beyond the largest measured count, or its interval. */
@@ -385,8 +779,7 @@ static void make_chart(struct chart *c, const struct report *r)
 }
 
 static int write_files(const struct report *r, const struct proposal_facts *facts,
-                       const struct scripts *scripts, struct figures *figures, const char *dir,
-                       struct err *e)
+                       struct figures *figures, const char *dir, struct err *e)
 {
     struct doc d;
 
@@ -394,42 +787,35 @@ static int write_files(const struct report *r, const struct proposal_facts *fact
         return -1;
     if (*figures->why_not)
         log_warn("no PDF of the figure: %s", figures->why_not);
-    for (int i = 0; scripts->run && i < NSCRIPTS; i++)
-        if (path_write(dir, script_names[i], mem_text(scripts->texts[i], e), e))
+    for (int i = 0; facts->run && i < PROPOSAL_SCRIPTS; i++)
+        if (path_write(dir, script_names[i], mem_text(facts->scripts[i], e), e))
             return -1;
-    if (facts->has_affinity &&
-        path_write(dir, "affinity.txt", mem_text(scripts->affinity.data, e), e))
+    if (facts->affinity.length &&
+        path_write(dir, "affinity.txt", mem_text(facts->affinity.data, e), e))
         return -1;
-    build(&d, r, facts, scripts, figures->list, !*figures->why_not);
+    build(&d, r, facts, figures->list, !*figures->why_not);
     int rc = path_write(dir, "proposal.tex", doc_encode(&d, latex_write), e) ||
-                     path_write(dir, "proposal.md", doc_encode(&d, markdown_write), e) ||
-                     folder_write_results(r, dir, e)
-                 ? -1
-                 : 0;
+             path_write(dir, "proposal.md", doc_encode(&d, markdown_write), e) ||
+             folder_write_results(r, dir, e);
     doc_destroy(&d);
-    return rc;
+    return -rc;
 }
 
 int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
                    struct err *e)
 {
     struct figures figures = {.count = 1};
-    struct scripts scripts = {0};
-    int rc = -1;
 
     files_own(dir);
     if (files_rmdir(dir) && errno != ENOENT)
         return err_errno(e, ERR_CONFIG, errno, "report: --proposal %s: name a new folder, since the "
                          "blanks of an earlier proposal may have been filled in", dir);
-    read_run(&scripts, r, facts);
+    read_run(facts, r);
     make_chart(figures.list, r);
-    if (figures.list->failed)
-        mem_fail(e);
-    else
-        rc = write_files(r, facts, &scripts, &figures, dir, e);
+    int rc = figures.list->failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
     figures_destroy(&figures);
-    for (int i = 0; i < NSCRIPTS; i++)
-        free(scripts.texts[i]);
-    buf_destroy(&scripts.affinity);
+    for (int i = 0; i < PROPOSAL_SCRIPTS; i++)
+        free(facts->scripts[i]);
+    buf_destroy(&facts->affinity);
     return rc;
 }

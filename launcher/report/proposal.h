@@ -5,8 +5,6 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
 #define UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/report/report.h"
@@ -22,41 +20,38 @@ struct proposal_request {
     double hours; /* of one run; NaN: as measured with these GPUs */
 };
 
+#define PROPOSAL_SCRIPTS 2
+
 /* What is known beside the results; 0 or "": unknown. */
 struct proposal_facts {
-    char study_dir[PATH_MAX]; /* of the only source */
-    char cluster[64];         /* its name, or "" */
-    int gpus_per_node;
-    int cpus_per_gpu; /* that the study's jobs ask for */
-    double mem_gb;    /* the same, of each node */
-    const char *billing; /* the formula of what an hour of a job costs, or NULL */
-    const char *centre;  /* whose items are answered (centre_check), or NULL */
-    double flop;      /* floating-point operations of a unit of work */
-    /* proposal_write sets these: bytes on disk of a finished run, and what is beside the text */
-    double run_bytes;
-    bool has_scripts, has_affinity;
+    struct source_site site; /* of the only source */
+    const char *centre;      /* whose items are answered (centre_check), or NULL */
+    double flop;             /* floating-point operations of a unit of work */
     const struct proposal_request *requests;
     size_t nrequests;
+    /* Of proposal_write: bytes on disk of a finished run; a run whose job scripts stand for all, or
+     * NULL; where the threads of the first run of each count ran, as OpenMP says. */
+    double run_bytes;
+    const struct result *run;
+    char *scripts[PROPOSAL_SCRIPTS];
+    struct buf affinity;
 };
 
 /* Decodes "NAME: GPUS x RUNS x HOURS" or "NAME: GPUS x RUNS". Returns 0, or -1 with ERR_USAGE. */
 int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e);
 
-/* What centre_NAME's of centres.def ask, answered. centre_check returns 0, or -1 with ERR_USAGE and
- * the list of centres. */
+/* Returns 0 if centres.def has this centre, or -1 with ERR_USAGE and the list of centres. */
 int centre_check(const char *name, struct err *e);
 
-/* Fill t with a row per request and their sum, and with one per item of the centre; add a sentence
- * per request. Measurements are those of rs. */
-void proposal_request_fill(struct table *t, const struct report_series *rs,
+/* Fill t with a row per request and their sum, and add a sentence per request; with a row per item
+ * of the centre. Measurements are those of rs. */
+void proposal_request_fill(struct table *t, struct buf *sentences, const struct report_series *rs,
                            const struct proposal_facts *facts);
 void centre_fill(struct table *t, const struct report_series *rs,
                  const struct proposal_facts *facts);
-void proposal_request_describe(struct buf *b, const struct report_series *rs,
-                               const struct proposal_facts *facts);
 
 /* Writes proposal.tex, proposal.md, the figure scaling, results.csv and the job scripts into dir,
- * which does not exist or is empty; completes the facts. Returns 0, or -1: with ERR_CONFIG if
+ * which does not exist or is empty. Returns 0, or -1: with ERR_CONFIG if
  * dir has files, with ERR_INTERNAL if one cannot be written. */
 int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
                    struct err *e);

@@ -89,13 +89,13 @@ int sources_add_study(struct sources *s, const char *dir, struct err *e)
         return -1;
     result_set_text(source->title, sizeof source->title, w.plan.study.name);
     set_rule(s, &w.plan.study);
-    path_format(s->study_dir, "%s", w.plan.study.dir);
+    path_format(s->site.study_dir, "%s", w.plan.study.dir);
     if (strcmp(w.plan.site.scheduler, "slurm") == 0 && strcmp(w.plan.site.name, "generic") != 0)
-        result_set_text(s->site, sizeof s->site, w.plan.site.name);
-    s->gpus_per_node = w.plan.site.gpus_per_node;
-    s->cpus_per_gpu = (int)w.plan.study.slurm.cpus_per_gpu;
-    s->mem_gb = plan_mem_gb(&w.plan.study);
-    result_set_text(s->billing, sizeof s->billing, w.plan.site.billing);
+        result_set_text(s->site.cluster, sizeof s->site.cluster, w.plan.site.name);
+    s->site.gpus_per_node = w.plan.site.gpus_per_node;
+    s->site.cpus_per_gpu = (int)w.plan.study.slurm.cpus_per_gpu;
+    s->site.mem_gb = plan_mem_gb(&w.plan.study);
+    result_set_text(s->site.billing, sizeof s->site.billing, w.plan.site.billing);
     if (s->into_study && access(w.plan.study.dir, W_OK))
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", w.plan.study.dir);
@@ -157,7 +157,7 @@ void sources_apply(const struct sources *s, struct analysis_options *o)
 
 const char *sources_folder(const struct sources *s, char dst[PATH_MAX])
 {
-    return s->count == 1 && *s->study_dir ? path_format(dst, "%s/report", s->study_dir) : "report";
+    return s->count == 1 && *s->site.study_dir ? path_format(dst, "%s/report", s->site.study_dir) : "report";
 }
 
 void sources_destroy(struct sources *s)

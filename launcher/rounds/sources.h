@@ -22,12 +22,7 @@ struct sources {
     char *design;
     struct buf left_out; /* lines on counts that studies expect not to run, or no data */
     int base;       /* the smallest measured count, if these have the smaller ones; or 0 */
-    /* Of the last study: its folder, or "" if there is none; the name of its site, or "" unless
-     * that is of one cluster; and what the site has. */
-    char study_dir[PATH_MAX], site[64];
-    int gpus_per_node, cpus_per_gpu;
-    double mem_gb;     /* of a node; 0: unknown */
-    char billing[256]; /* what an hour of a job costs, or "" */
+    struct source_site site; /* of the last study */
 };
 #define SOURCES_INIT {.rule = DECISION_RULE_INIT}
 

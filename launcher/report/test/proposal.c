@@ -58,6 +58,7 @@ static void check_decoding(void)
 static const char *fill(const struct proposal_facts *facts)
 {
     static char text[4000];
+    struct buf sentences = {0};
     struct table t;
     struct doc d;
 
@@ -65,11 +66,12 @@ static const char *fill(const struct proposal_facts *facts)
     if (facts->centre)
         centre_fill(&t, &rs, facts);
     else
-        proposal_request_fill(&t, &rs, facts);
+        proposal_request_fill(&t, &sentences, &rs, facts);
     doc_table(&d, TO_MARKDOWN, &t);
     char *written = doc_encode(&d, markdown_write);
     snprintf(text, sizeof text, "%s", written ? written : "");
     free(written);
+    buf_destroy(&sentences);
     doc_destroy(&d);
     return text;
 }
@@ -84,8 +86,8 @@ static void check_table(void)
 {
     struct proposal_request q[3] = {
         {"all_of it", 4, 10, 2}, {"short", 1, 5, NAN}, {"large", 9, 1, 1}};
-    struct proposal_facts facts = {.gpus_per_node = 2, .cpus_per_gpu = 24, .flop = 1e9,
-                                   .run_bytes = 5e8, .requests = q, .nrequests = 1};
+    struct proposal_facts facts = {.site = {.gpus_per_node = 2, .cpus_per_gpu = 24},
+                                   .flop = 1e9, .run_bytes = 5e8, .requests = q, .nrequests = 1};
     const char *text = fill(&facts);
 
     has(text, "| all\\_of it | 4 | 2 | 10 | 2 | 80 | 40 | 1920 | 1.152e+16 | 5 | "
@@ -141,8 +143,9 @@ static void check_centres(void)
                                         "incite"};
     static struct result row = {.device = "NVIDIA A100-SXM4-80GB", .stage_bytes = 2e9};
     struct proposal_request q[2] = {{"all", 4, 10, 2}, {"short", 1, 5, 1}};
-    struct proposal_facts facts = {.gpus_per_node = 2, .cpus_per_gpu = 24, .requests = q,
-                                   .nrequests = 2, .billing = "max(gpus/2, cores/16, mem/128)"};
+    struct proposal_facts facts = {
+        .site = {.gpus_per_node = 2, .cpus_per_gpu = 24,
+                 .billing = "max(gpus/2, cores/16, mem/128)"}, .requests = q, .nrequests = 2};
     struct err e;
 
     as.series.rows = &row;
@@ -169,7 +172,7 @@ static void check_centres(void)
     facts.centre = "gcs";
     text = fill(&facts);
     has(text, "| 45.00 node-h; billed \\_\\_\\_\\_: slurm.mem, ", "node-h, and a bill that lacks memory");
-    facts.mem_gb = 256;
+    facts.site.mem_gb = 256;
     has(fill(&facts), "| 45.00 node-h; billed 130 h |", "and with it");
     facts.centre = "idris";
     has(fill(&facts), "| 170 normalised GPU-h |", "an hour of an A100 is two");
