@@ -87,40 +87,28 @@ static void set_unfinished_state(struct result *r, enum result_state state, cons
 
 void unfinished_decide(struct result *r, const struct run_status *status)
 {
+    const char *reason = status->reason;
     char what[64];
 
-    switch (status->phase) {
-    case RUN_ACTIVE:
-        if (status->state == STATE_ENDED)
-            set_unfinished_state(r, RESULT_RUNNING, "its job has ended", status->reason);
-        else if (status->state == STATE_UNSEEN)
-            set_unfinished_state(r, RESULT_RUNNING, "its job is not seen", status->reason);
-        else if (status->state == STATE_PENDING)
-            set_unfinished_state(r, RESULT_PENDING, "its job is waiting", status->reason);
-        else
-            set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
-        break;
-    case RUN_BAD:
-        if (*status->damage) { /* a damaged plan does not affect the job */
-            set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
-            break;
-        }
-        if (status->state == STATE_CANCELLED) {
-            set_unfinished_state(r, RESULT_CANCELLED, "its job was cancelled", status->reason);
-            break;
-        }
-        snprintf(what, sizeof what, "its job ended as %s", state_name(status->state));
-        set_unfinished_state(r, RESULT_KILLED, what, status->reason);
-        break;
-    case RUN_PLANNED:
-        set_unfinished_state(r, RESULT_NOT_STARTED, "generated, but never started", status->reason);
-        break;
-    case RUN_GOOD:
+    if (status->phase == RUN_ACTIVE && status->state == STATE_PENDING) {
+        set_unfinished_state(r, RESULT_PENDING, "its job is waiting", reason);
+    } else if (status->phase == RUN_ACTIVE) {
+        set_unfinished_state(r, RESULT_RUNNING,
+                             status->state == STATE_ENDED    ? "its job has ended"
+                             : status->state == STATE_UNSEEN ? "its job is not seen"
+                                                             : "its job is running", reason);
+    } else if (status->phase == RUN_PLANNED) {
+        set_unfinished_state(r, RESULT_NOT_STARTED, "generated, but never started", reason);
+    } else if (status->phase == RUN_GOOD) {
         set_unfinished_state(r, RESULT_RUNNING, "it finished just now: collect again", "");
-        break;
-    case RUN_UNKNOWN:
-        set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->reason);
-        break;
+    } else if (status->phase == RUN_UNKNOWN || *status->damage) { /* of the plan, not of the job */
+        set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED",
+                             status->phase == RUN_BAD && *status->damage ? status->damage : reason);
+    } else if (status->state == STATE_CANCELLED) {
+        set_unfinished_state(r, RESULT_CANCELLED, "its job was cancelled", reason);
+    } else {
+        snprintf(what, sizeof what, "its job ended as %s", state_name(status->state));
+        set_unfinished_state(r, RESULT_KILLED, what, reason);
     }
 }
 

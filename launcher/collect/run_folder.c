@@ -302,22 +302,9 @@ static int check_done(const char *path, struct result *r, struct err *e)
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
 
-enum field { COMM, DATA, GRAD_SQ, GRAD_VAR };
-
-static double field_of(const struct run_epoch *epoch, enum field field)
-{
-    switch (field) {
-    case COMM: return epoch->comm_s;
-    case DATA: return epoch->data_s;
-    case GRAD_SQ: return epoch->grad_sq;
-    case GRAD_VAR: return epoch->grad_var;
-    }
-    return NAN;
-}
-
-/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is no such epoch,
- * a value is unknown or memory ran out. */
-static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
+/* Returns the statistic of the member at this offset over the epochs after the first `warmup`, or
+ * NaN if there is no such epoch, a value is unknown or memory ran out. */
+static double steady_statistic(const struct run_record *record, size_t warmup, size_t offset,
                                double statistic(const double *values, size_t n))
 {
     size_t n = record->nepochs - warmup;
@@ -326,7 +313,8 @@ static double steady_statistic(const struct run_record *record, size_t warmup, e
     if (!values)
         return NAN;
     for (size_t i = 0; i < n; i++)
-        values[i] = field_of(&record->epochs[i + warmup], field);
+        values[i] = *(const double *)(const void *)((const char *)&record->epochs[i + warmup] +
+                                                    offset);
     result = statistic(values, n);
     free(values);
     return result;
@@ -391,10 +379,10 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     if (record->run.limited == 1) /* warming up is not scaled to an epoch */
         r->first_epoch_s = r->second_epoch_s = NAN;
     size_t warmup = curve_warmup(r->curve);
-    r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
-    r->data_s = steady_statistic(record, warmup, DATA, stat_median);
-    r->grad_sq = steady_statistic(record, 1, GRAD_SQ, stat_mean);
-    r->grad_var = steady_statistic(record, 1, GRAD_VAR, stat_mean);
+    r->comm_s = steady_statistic(record, warmup, offsetof(struct run_epoch, comm_s), stat_median);
+    r->data_s = steady_statistic(record, warmup, offsetof(struct run_epoch, data_s), stat_median);
+    r->grad_sq = steady_statistic(record, 1, offsetof(struct run_epoch, grad_sq), stat_mean);
+    r->grad_var = steady_statistic(record, 1, offsetof(struct run_epoch, grad_var), stat_mean);
     return 0;
 }
 

@@ -11,7 +11,6 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/study/study.h"
 #include "launcher/study/plan.h"
-#include "launcher/study/plan.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/format/schema.h"

@@ -96,25 +96,12 @@ static const char *quality_key(const struct result *r)
 /* Sets the quantities of a count's runs, under the keys of logs/results.csv where that has them. */
 static void set_quantities(json_t *o, const struct series_point *p)
 {
-    static const struct {
-        const char *key;
-        enum quantity q;
-    } names[] = {{"stage_s", QUANTITY_STAGE}, {"startup_s", QUANTITY_STARTUP}, {"first_epoch_s", QUANTITY_FIRST_EPOCH},
-                 {"one_epoch_s", QUANTITY_ONE_EPOCH}, {"median_epoch_s", QUANTITY_STEADY_EPOCH},
-                 {"comm_s", QUANTITY_COMM}, {"data_s", QUANTITY_DATA},
-                 {"test_time", QUANTITY_EVALUATION}, {"training_time", QUANTITY_TRAINING},
-                 {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_UNITS},
-                 {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
-                 {"dice", QUANTITY_DICE}, {"iou_own_size", QUANTITY_IOU_OWN_SIZE},
-                 {"energy_kwh", QUANTITY_ENERGY}, {"joules_per_unit", QUANTITY_UNIT_ENERGY},
-                 {"cpu_energy_kwh", QUANTITY_CPU_ENERGY}, {"node_energy_kwh", QUANTITY_NODE_ENERGY},
-                 {"gpu_watts", QUANTITY_GPU_POWER},
-                 {"gpu_busy", QUANTITY_GPU_BUSY}, {"gpu_throttled", QUANTITY_GPU_THROTTLED},
-                 {"gpu_memory_mib", QUANTITY_GPU_MEMORY}};
+    const char *const keys[QUANTITY_COUNT] = {
+        [QUANTITY_STEADY_EPOCH] = "median_epoch_s", [QUANTITY_EVALUATION] = "test_time",
+        [QUANTITY_TRAINING] = "training_time", [QUANTITY_QUALITY] = quality_key(p->rows)};
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
-    json_object_set_new(o, quality_key(p->rows), encode_summary(&p->q[QUANTITY_QUALITY]));
+    for (enum quantity q = 0; q < QUANTITY_COUNT; q++)
+        json_object_set_new(o, keys[q] ? keys[q] : quantity_key(q), encode_summary(&p->q[q]));
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
