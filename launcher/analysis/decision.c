@@ -304,20 +304,12 @@ static int describe_efficiency(const struct decision *d, const struct series *s,
                                const struct series_point *p, char *dst, size_t size)
 {
     const struct ratio *r = &d->judged[p - s->points];
-    int decimals = decision_efficiency_decimals(d, r->value);
-    int n = snprintf(dst, size, "%.*f (", decimals, r->value);
+    char bounds[SERIES_BOUNDS];
 
-    if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
-        n += snprintf(dst + n, size - (size_t)n, "%.3f to %.3f by the %ss of single runs, ",
-                      r->interval.low, r->interval.high, series_interval(s));
-    else if (interval_is_known(&r->interval))
-        n += snprintf(dst + n, size - (size_t)n, "95 %% interval %.3f to %.3f, ", r->interval.low,
-                      r->interval.high);
-    else if (!isnan(r->least))
-        n += snprintf(dst + n, size - (size_t)n,
-                      "%.2f to %.2f between single runs, too few for an interval, ", r->least,
-                      r->most);
-    return n + snprintf(dst + n, size - (size_t)n, "threshold %.2f)", d->rule.efficiency);
+    series_describe_bounds(s, r, 3, bounds);
+    return snprintf(dst, size, "%.*f (%s%sthreshold %.2f)",
+                    decision_efficiency_decimals(d, r->value), r->value, bounds,
+                    *bounds ? ", " : "", d->rule.efficiency);
 }
 
 /* Writes that the efficiency of p is too small or undecided and, if it was recorded, what its

@@ -685,6 +685,24 @@ const struct ratio *series_speedup(const struct series *s, const struct series_p
     return s->by_units ? &p->unit_speedup : &p->speedup[QUANTITY_STEADY_EPOCH];
 }
 
+const char *series_describe_bounds(const struct series *s, const struct ratio *r, int decimals,
+                                   char dst[SERIES_BOUNDS])
+{
+    const struct interval *i = &r->interval;
+
+    *dst = 0;
+    if (interval_is_known(i) && i->method == INTERVAL_EPOCHS)
+        snprintf(dst, SERIES_BOUNDS, "%.*f to %.*f by the %ss of single runs", decimals, i->low,
+                 decimals, i->high, series_interval(s));
+    else if (interval_is_known(i))
+        snprintf(dst, SERIES_BOUNDS, "95 %% interval %.*f to %.*f", decimals, i->low, decimals,
+                 i->high);
+    else if (!isnan(r->least))
+        snprintf(dst, SERIES_BOUNDS, "%.2f to %.2f between single runs, too few for an interval",
+                 r->least, r->most);
+    return dst;
+}
+
 void series_describe_mode(const struct series *s, struct buf *b)
 {
     const struct series_point *p = s->points;

@@ -157,6 +157,13 @@ double series_ideal(const struct series *s, int gpus);
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p);
 /* Returns the speed-up that belongs to that efficiency. */
 const struct ratio *series_speedup(const struct series *s, const struct series_point *p);
+
+/* Writes how certain a ratio is, and returns dst: "95 % interval 1.20 to 1.30", the same by the
+ * epochs of single runs, or the range between single runs; "" if there is none. decimals: of an
+ * interval. */
+#define SERIES_BOUNDS 96
+const char *series_describe_bounds(const struct series *s, const struct ratio *r, int decimals,
+                                   char dst[SERIES_BOUNDS]);
 /* Adds one clause, such as "weak scaling: 16 images per GPU and step, and the epoch grows with the
  * GPUs". */
 void series_describe_mode(const struct series *s, struct buf *b);

@@ -51,17 +51,10 @@ static void add_speedup_tile(struct doc *doc, const struct series *s, const stru
 {
     static const char name[] = "speed-up", times[] = "\303\227";
     const struct ratio *r = &d->speedup;
-    char speed[64];
+    char speed[64], bounds[SERIES_BOUNDS];
 
-    if (d->best != d->base && r->interval.method == INTERVAL_EPOCHS)
-        doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f by %ss of single runs", r->value, times,
-                 r->interval.low, r->interval.high, series_interval(s));
-    else if (d->best != d->base && interval_is_known(&r->interval))
-        doc_tile(doc, TO_HTML, name, "%.2f%s\t95 %% interval %.2f to %.2f", r->value, times,
-                 r->interval.low, r->interval.high);
-    else if (d->best != d->base && !isnan(r->least))
-        doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f between single runs", r->value, times,
-                 r->least, r->most);
+    if (d->best != d->base && *series_describe_bounds(s, r, 2, bounds))
+        doc_tile(doc, TO_HTML, name, "%.2f%s\t%s", r->value, times, bounds);
     else {
         series_describe_speed(s, d->base, speed, sizeof speed);
         doc_tile(doc, TO_HTML, name, "%.2f%s\tof %s", r->value, times, speed);

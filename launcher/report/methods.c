@@ -79,25 +79,11 @@ static void add_setup(struct buf *b, const struct series *s)
         buf_add(b, "Versions of software differ between runs: report.md lists them.\n");
 }
 
-/* Adds an interval, or the range of the runs, or that there is neither. */
-static void add_bounds(struct buf *b, const struct series *s, const struct ratio *r)
-{
-    if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
-        buf_addf(b, "%.2f to %.2f over the %ss of single runs", r->interval.low, r->interval.high,
-                 series_interval(s));
-    else if (interval_is_known(&r->interval))
-        buf_addf(b, "95 %% interval %.2f to %.2f", r->interval.low, r->interval.high);
-    else if (!isnan(r->least))
-        buf_addf(b, "%.2f to %.2f between single runs, too few for an interval", r->least, r->most);
-    else
-        buf_add(b, "single runs, without an interval");
-}
-
 static void add_times(struct buf *b, const struct series *s, const struct series_point *p)
 {
     const struct series_point *base = s->points;
     const struct ratio *speedup = series_speedup(s, p);
-    char speed[64];
+    char speed[64], bounds[SERIES_BOUNDS];
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
 
     series_describe_speed(s, base, speed, sizeof speed);
@@ -116,8 +102,9 @@ static void add_times(struct buf *b, const struct series *s, const struct series
             buf_addf(b, "the %s per second are %.2f times as many (", s->unit, speedup->value);
         else
             buf_addf(b, "it is %.2f times as fast (", speedup->value);
-        add_bounds(b, s, speedup);
-        buf_addf(b, "), an efficiency of %.2f; ideal scaling, the bound, would be %.4g times.\n",
+        series_describe_bounds(s, speedup, 2, bounds);
+        buf_addf(b, "%s), an efficiency of %.2f; ideal scaling, the bound, would be %.4g times.\n",
+                 *bounds ? bounds : "single runs, without an interval",
                  series_efficiency(s, p)->value, series_ideal(s, p->gpus));
     }
     if (s->mode != SERIES_WEAK && isfinite(p->speedup[QUANTITY_TRAINING].value))

@@ -132,20 +132,12 @@ static void add_open_time(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
     const struct ratio *r = &d->judged[d->time_seeds.point - as->series.points];
-    int decimals = decision_efficiency_decimals(d, r->value);
+    char bounds[SERIES_BOUNDS];
 
-    buf_addf(b, "Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
+    series_describe_bounds(&as->series, r, 3, bounds);
+    buf_addf(b, "Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured%s%s); ",
              d->time_seeds.point->gpus, plural(d->time_seeds.point->gpus), d->rule.efficiency,
-             decimals, r->value);
-    if (r->interval.method == INTERVAL_EPOCHS)
-        buf_addf(b, ", %.3f to %.3f by the %ss of single runs", r->interval.low, r->interval.high,
-                 series_interval(&as->series));
-    else if (interval_is_known(&r->interval))
-        buf_addf(b, ", 95 %% interval %.3f to %.3f", r->interval.low, r->interval.high);
-    else if (!isnan(r->least))
-        buf_addf(b, ", %.2f to %.2f between single runs, too few for an interval", r->least,
-                 r->most);
-    buf_add(b, "); ");
+             decision_efficiency_decimals(d, r->value), r->value, *bounds ? ", " : "", bounds);
     add_needed(b, &d->time_seeds, "runs");
     buf_add(b, "\n");
 }

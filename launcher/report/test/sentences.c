@@ -785,7 +785,7 @@ static struct sentence paragraphs[] = {
     {"With N GPUs? an epoch takes (X) s \\(median over runs of the median over all epochs "
      "after warming up\\)\\.", is_base_epoch, {0}, 0},
     {"With (N) GPUs (it is|the images per second are) (X) times as (fast|many) \\((95 % interval X to "
-     "X|X to X over the epochs of single runs|X to X between single runs, too few for an interval|"
+     "X|X to X by the epochs of single runs|X to X between single runs, too few for an interval|"
      "single runs, without an interval)\\), an efficiency of (X); ideal scaling, the bound, would be "
      "(X) times\\.", is_measured_speed, {0}, 0},
     {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
