@@ -292,11 +292,10 @@ static int check_done(const char *path, struct result *r, struct err *e)
         json_decref(done);
         return err_prefix(e, "%s", path);
     }
-    const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
     if (r->fake_gpus < 0 && json_is_true(json_object_get(done, "fake_gpus")))
         r->fake_gpus = 1;
-    bool same = status && strcmp(status, "done") == 0 &&
+    bool same = strcmp(jsonio_text(done, "status"), "done") == 0 &&
                 (isnan(measured) || !iou || is_same_number(json_number_value(iou), measured));
     json_decref(done);
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);

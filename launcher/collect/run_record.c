@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "launcher/collect/log/log_file.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/study/study.h"
 #include "launcher/study/plan.h"
 #include "src/buf.h"
@@ -52,9 +53,8 @@ static void add_setting_text(struct buf *b, const json_t *plan, const json_t *va
 static bool is_multi_worker(const json_t *plan)
 {
     const json_t *layout = json_object_get(plan, "layout");
-    const char *name = json_string_value(json_object_get(plan, "engine"));
     struct err ignored;
-    const struct engine *engine = name ? engine_find(name, &ignored) : NULL;
+    const struct engine *engine = engine_find(jsonio_text(plan, "engine"), &ignored);
 
     return engine && !engine->rank_per_gpu &&
            json_integer_value(json_object_get(layout, "nodes")) == 1 &&
@@ -360,15 +360,12 @@ static int decode_run(struct record_reader *r, const struct record_line *l)
     run->global_batch = optional_count(o, "global_batch");
     run->quality.val_images = optional_count(o, "val_images");
     run->parameters = optional_count(json_object_get(o, "model"), "parameters");
-    const char *backend = json_string_value(json_object_get(o, "backend"));
-    const char *device = json_string_value(json_object_get(o, "device"));
-    const char *dtype = json_string_value(json_object_get(o, "dtype"));
-    result_set_text(d->backend, sizeof d->backend, backend ? backend : "");
-    result_set_text(d->dtype, sizeof d->dtype, dtype ? dtype : "");
-    result_set_text(run->device, sizeof run->device, device ? device : "");
-    const char *metric = json_string_value(json_object_get(o, "metric"));
-    result_set_text(run->quality.metric, sizeof run->quality.metric, metric ? metric : "");
-    run->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
+    const char *backend = jsonio_text(o, "backend");
+    result_set_text(d->backend, sizeof d->backend, backend);
+    result_set_text(d->dtype, sizeof d->dtype, jsonio_text(o, "dtype"));
+    result_set_text(run->device, sizeof run->device, jsonio_text(o, "device"));
+    result_set_text(run->quality.metric, sizeof run->quality.metric, jsonio_text(o, "metric"));
+    run->fake_gpus = *backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }
 
@@ -550,12 +547,11 @@ static int decode_end(struct record_reader *r, const struct record_line *l)
     run->startup_s = optional_number(l, "startup_s");
     run->energy.gpus_j = optional_number(l, "energy_j");
     run->kernels.checked = (int)optional_count(o, "kernels_checked");
-    const char *refused = json_string_value(json_object_get(o, "kernels_refused"));
-    result_set_text(run->kernels.refused, sizeof run->kernels.refused, refused ? refused : "");
+    result_set_text(run->kernels.refused, sizeof run->kernels.refused,
+                    jsonio_text(o, "kernels_refused"));
     if (optional_count(o, "val_images"))
         run->quality.val_images = optional_count(o, "val_images");
-    const char *metric = json_string_value(json_object_get(o, "metric"));
-    bool by_accuracy = metric && strcmp(metric, "accuracy") == 0;
+    bool by_accuracy = strcmp(jsonio_text(o, "metric"), "accuracy") == 0;
     result_set_text(run->quality.metric, sizeof run->quality.metric, by_accuracy ? "accuracy" : "iou");
     bool limited = json_is_true(json_object_get(o, "limited"));
     return limited ? decode_limited(r, l) : decode_quality(r, l);

@@ -204,11 +204,11 @@ static int data_split_read(const struct study *s, int fold, json_t **dst, struct
 /* Warns of settings of the split that differ from those that split.json was made with. */
 static void warn_of_split(const struct study *s, const json_t *split)
 {
-    const char *group = json_string_value(json_object_get(split, "group"));
+    const char *group = jsonio_text(split, "group");
     json_int_t seed = json_integer_value(json_object_get(split, "seed")); /* 0: given by lists */
     double fraction = json_number_value(json_object_get(split, "val_fraction"));
 
-    if (strcmp(group ? group : "", s->data.group) != 0 ||
+    if (strcmp(group, s->data.group) != 0 ||
         (seed && (seed != s->data.split_seed ||
                   (!s->data.folds && fabs(fraction - s->data.val_fraction) > 1e-9))))
         log_warn("%s/split.json keeps its images, although data.group, data.split_seed or "

@@ -242,9 +242,8 @@ static void read_done(struct run_attempt *a)
 {
     char text[4096];
     json_t *root = read_small(a, "DONE", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
-    const char *why = json_string_value(json_object_get(root, "unread"));
 
-    snprintf(a->error, sizeof a->error, "%.511s", why ? why : "");
+    snprintf(a->error, sizeof a->error, "%.511s", jsonio_text(root, "unread"));
     json_decref(root);
 }
 
@@ -379,33 +378,25 @@ bool run_dir_never_trained(const char *study_dir, const char *run)
     return true;
 }
 
-static void apply_epoch(const json_t *row, struct run_progress *p)
-{
-    p->epoch = (int)json_integer_value(json_object_get(row, "epoch")) + 1;
-    p->loss = json_number_value(json_object_get(row, "loss"));
-    p->epoch_s = json_number_value(json_object_get(row, "seconds"));
-}
-
 /* Applies a line of the record. The record is read backwards, so values of later lines are kept.
  * Returns true for an epoch: lines before it are not needed. */
 static bool apply_record(const json_t *row, struct run_progress *p)
 {
-    const char *kind = json_string_value(json_object_get(row, "kind"));
+    const char *kind = jsonio_text(row, "kind");
     json_t *value;
 
-    if (!kind)
-        return false;
     if (strcmp(kind, "epoch") == 0) {
-        apply_epoch(row, p);
+        p->epoch = (int)jsonio_integer(row, "epoch") + 1;
+        p->loss = json_number_value(json_object_get(row, "loss"));
+        p->epoch_s = json_number_value(json_object_get(row, "seconds"));
         return true;
     }
     if (strcmp(kind, "progress") == 0 && p->steps == 0) {
-        p->epoch = (int)json_integer_value(json_object_get(row, "epoch"));
-        p->step = (int)json_integer_value(json_object_get(row, "step"));
-        p->steps = (int)json_integer_value(json_object_get(row, "steps"));
+        p->epoch = (int)jsonio_integer(row, "epoch");
+        p->step = (int)jsonio_integer(row, "step");
+        p->steps = (int)jsonio_integer(row, "steps");
     } else if (strcmp(kind, "end") == 0 && (value = json_object_get(row, "iou"))) {
-        const char *metric = json_string_value(json_object_get(row, "metric"));
-        if (metric && strcmp(metric, "accuracy") == 0) {
+        if (strcmp(jsonio_text(row, "metric"), "accuracy") == 0) {
             p->metric = "accuracy";
             value = json_object_get(row, "accuracy");
         }
@@ -447,7 +438,7 @@ static int read_epochs(int fd, struct run_progress *p)
     int rc = row ? schema_check(json_number_value(json_object_get(row, "schema")), ERR_DATA,
                                 &ignored) : 0;
     if (rc == 0)
-        p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
+        p->epochs = (int)jsonio_integer(row, "epochs");
     json_decref(row);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/mem.h"
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With
@@ -180,52 +181,20 @@ void command_exit(const char *text, int *code, int *signal)
 
 /* ---- messages ---- */
 
-static json_t *refuse(enum cause cause, const char *fmt, va_list ap)
-{
-    char text[1024];
-
-    vsnprintf(text, sizeof text, fmt, ap);
-    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", (int)cause, "error", text);
-}
-
-json_t *message_refuse(const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    json_t *refusal = refuse(CAUSE_OTHER, fmt, ap);
-    va_end(ap);
-    return refusal;
-}
-
 json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
 {
+    char text[1024];
     va_list ap;
 
     va_start(ap, fmt);
-    json_t *refusal = refuse(cause, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return refusal;
+    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", (int)cause, "error", text);
 }
 
 enum cause message_cause(const json_t *answer)
 {
-    return (enum cause)message_number(answer, "code");
-}
-
-const char *message_text(const json_t *o, const char *key)
-{
-    return json_string_value(json_object_get(o, key));
-}
-
-long message_number(const json_t *o, const char *key)
-{
-    return (long)json_integer_value(json_object_get(o, key));
-}
-
-bool message_flag(const json_t *o, const char *key)
-{
-    return json_is_true(json_object_get(o, key));
+    return (enum cause)jsonio_integer(answer, "code");
 }
 
 json_t *message_string(const char *text)

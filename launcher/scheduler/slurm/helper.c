@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
@@ -191,10 +192,10 @@ static int send_line(struct helper *h, const char *request, struct err *e)
 static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
-        const char *why = message_text(answer, "error");
+        const char *why = jsonio_text(answer, "error");
         const char *advice = cause_advice(message_cause(answer));
         h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
-        err_set(e, ERR_SCHED, "Slurm: %s%s%s", why ? why : "refused without a reason",
+        err_set(e, ERR_SCHED, "Slurm: %s%s%s", *why ? why : "refused without a reason",
                 *advice ? "; " : "", advice);
         json_decref(answer);
         return NULL;
@@ -231,14 +232,14 @@ static int start_helper(struct helper *h, struct err *e)
 /* An installation that is being replaced may have a helper of another version for a while. */
 static int check_protocol(const struct helper *h, const json_t *answer, struct err *e)
 {
-    const char *version = json_string_value(json_object_get(answer, "version"));
-    int protocol = (int)json_integer_value(json_object_get(answer, "protocol"));
+    const char *version = jsonio_text(answer, "version");
+    int protocol = (int)jsonio_integer(answer, "protocol");
 
     if (protocol == MESSAGE_PROTOCOL)
         return 0;
     return err_set(e, ERR_SCHED, "%s is of version %s and speaks protocol %d; this is unetctl %s, "
                                  "which speaks protocol %d: install both from one version",
-                   h->program, version ? version : "unknown", protocol, PACKAGE_VERSION,
+                   h->program, *version ? version : "unknown", protocol, PACKAGE_VERSION,
                    MESSAGE_PROTOCOL);
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 #include "src/clock.h"
@@ -261,9 +262,9 @@ static long count_cpus(const char *nodes)
 static void add_energy(json_t *job, long nodes, long cpus, char *f[COMMAND_FIELDS_MAX])
 {
     json_int_t joules = command_seconds(f[ENERGY]), seconds = command_seconds(f[ELAPSED]);
-    const char *names = message_text(job, "nodes");
+    const char *names = jsonio_text(job, "nodes");
 
-    if (joules <= message_number(job, "joules") || atol(f[NNODES]) != nodes || !names || !*names ||
+    if (joules <= jsonio_integer(job, "joules") || atol(f[NNODES]) != nodes || !*names ||
         (double)joules > WATTS_MAX * (double)(nodes * (seconds + 1)))
         return;
     long all = count_cpus(names);
@@ -324,9 +325,10 @@ static json_t *answer_ping(const struct slurm_interface *slurm)
 
 static json_t *answer_query(const struct slurm_interface *slurm, const json_t *request)
 {
-    const char *prefix = message_text(request, "tag_prefix");
+    const char *prefix = json_string_value(json_object_get(request, "tag_prefix"));
+    bool everybody = json_is_true(json_object_get(request, "everybody"));
     json_t *jobs = json_array();
-    json_t *refusal = prefix ? slurm->query(prefix, message_flag(request, "everybody"), jobs)
+    json_t *refusal = prefix ? slurm->query(prefix, everybody, jobs)
                              : message_refuse("query needs \"tag_prefix\"");
     json_t *answer = refusal ? refusal : json_pack("{s:b, s:O}", "ok", 1, "jobs", jobs);
 
@@ -378,9 +380,9 @@ static json_t *answer_ids(const struct slurm_interface *slurm, const char *op,
 
 static json_t *answer_request(const struct slurm_interface *slurm, const json_t *request)
 {
-    const char *op = message_text(request, "op");
+    const char *op = jsonio_text(request, "op");
 
-    if (!op)
+    if (!*op)
         return message_refuse("the request has no \"op\"");
     if (strcmp(op, "hello") == 0)
         return json_pack("{s:b, s:i, s:s}", "ok", 1, "protocol", MESSAGE_PROTOCOL, "version",

@@ -142,17 +142,12 @@ void command_exit(const char *text, int *code, int *signal);
 #define MESSAGE_PROTOCOL 3
 
 /* Return an answer that refuses with this reason, for CAUSE_OTHER or another cause. */
-json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define message_refuse(...) message_refuse_for(CAUSE_OTHER, __VA_ARGS__)
 json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Returns the cause of a refusal; of another answer CAUSE_OTHER. */
 enum cause message_cause(const json_t *answer);
-
-/* Return a member, or NULL, 0 and false if it is absent or of another type. */
-const char *message_text(const json_t *o, const char *key);
-long message_number(const json_t *o, const char *key);
-bool message_flag(const json_t *o, const char *key);
 
 /* Returns whether word is among the words of a text that are separated by commas. */
 bool message_has_word(const char *text, const char *word);

@@ -63,9 +63,9 @@ int main(void)
        "what a user can correct has its advice");
 
     json_t *refusal = message_refuse_for(CAUSE_FULL, "%d jobs", 5), *plain = message_refuse("no");
-    ok(message_cause(refusal) == CAUSE_FULL && !message_flag(refusal, "ok"),
+    ok(message_cause(refusal) == CAUSE_FULL && json_is_false(json_object_get(refusal, "ok")),
        "a refusal carries its cause");
-    is_str(message_text(refusal, "error"), "5 jobs", "and its text");
+    is_str(json_string_value(json_object_get(refusal, "error")), "5 jobs", "and its text");
     ok(message_cause(plain) == CAUSE_OTHER, "a plain one has no other");
     json_decref(refusal);
     json_decref(plain);
