@@ -301,8 +301,7 @@ int data_split_make(const struct plan *p, struct err *e)
 
 /* ---- advice ---- */
 
-static void add_advice(struct plan_advice *dst, const char *fmt,
-                       ...) __attribute__((format(printf, 2, 3)));
+__attribute__((format(printf, 2, 3)))
 static void add_advice(struct plan_advice *dst, const char *fmt, ...)
 {
     va_list ap;

@@ -43,9 +43,7 @@ static void set_axis(struct chart_axis *a, const char *label, int decimals)
 }
 
 /* Starts a chart whose x axis is the number of GPUs. */
-static void start(struct chart *c, const char *name, const char *title, const char *y, int decimals,
-                  const char *caption, ...) __attribute__((format(printf, 6, 7)));
-
+__attribute__((format(printf, 6, 7)))
 static void start(struct chart *c, const char *name, const char *title, const char *y, int decimals,
                   const char *caption, ...)
 {

@@ -87,9 +87,7 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
     buf_destroy(&plain);
 }
 
-static void wrap(struct buf *b, const struct text_form *form, int indent, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-
+__attribute__((format(printf, 4, 5)))
 static void wrap(struct buf *b, const struct text_form *form, int indent, const char *fmt, ...)
 {
     va_list ap;

@@ -260,24 +260,10 @@ static void *member_of(const struct job_options *o, const struct option *w)
     return (char *)o + w->offset;
 }
 
-/* Returns the number whose digits begin at *text, and advances *text past them. Returns -1 if
- * there are no digits or the number is larger than max. */
-static long take_number(const char **text, long max)
-{
-    char *end;
-
-    if (**text < '0' || **text > '9')
-        return -1;
-    errno = 0;
-    long v = strtol(*text, &end, 10);
-    *text = end;
-    return errno || v > max ? -1 : v;
-}
-
 long job_mem_decode(const char *text)
 {
     static const char units[] = "KMGT";
-    long v = take_number(&text, 1L << 30);
+    long v = number_take(&text, 1L << 30);
 
     if (v < 0)
         return -1;
@@ -498,8 +484,7 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
 
 /* ---- the words of sbatch ---- */
 
-static void append_word(struct job_words *w, const char *fmt,
-                        ...) __attribute__((format(printf, 2, 3)));
+__attribute__((format(printf, 2, 3)))
 static void append_word(struct job_words *w, const char *fmt, ...)
 {
     char *word = NULL;

@@ -50,8 +50,7 @@ static void set_text(struct script_values *s, const char *name, char *text)
     s->values[place_of(s, name)].value = text;
 }
 
-static void set_value(struct script_values *s, const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+__attribute__((format(printf, 3, 4)))
 static void set_value(struct script_values *s, const char *name, const char *fmt, ...)
 {
     va_list ap;

@@ -145,9 +145,7 @@ void range_destroy(struct range *r)
 
 /* ---- time limits ---- */
 
-/* Reads digits at *text and advances *text past them. Returns -1 if there are none, or for a
- * number above INT_MAX. */
-static long take_number(const char **text)
+long number_take(const char **text, long max)
 {
     char *end;
 
@@ -156,7 +154,7 @@ static long take_number(const char **text)
     errno = 0;
     long v = strtol(*text, &end, 10);
     *text = end;
-    return errno || v > INT_MAX ? -1 : v;
+    return errno || v > max ? -1 : v;
 }
 
 int time_limit_decode(const char *text)
@@ -168,7 +166,7 @@ int time_limit_decode(const char *text)
         return 0;
 
     for (;;) {
-        if (n == 4 || (part[n++] = take_number(&text)) < 0)
+        if (n == 4 || (part[n++] = number_take(&text, INT_MAX)) < 0)
             return -1;
         if (*text == '-' && n == 1 && days < 0) {
             days = part[0];

@@ -24,6 +24,10 @@ int range_decode(const char *text, int min, int max, struct range *dst, struct e
 
 void range_destroy(struct range *r);
 
+/* Returns the number whose digits begin at *text, and advances *text past them. Returns -1 if
+ * there are no digits or the number is larger than max. */
+long number_take(const char **text, long max);
+
 /* Returns the minutes, rounded up, of a Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S), 0 of
  * UNLIMITED, or -1 if text is not one, or is one of no time. */
 int time_limit_decode(const char *text);

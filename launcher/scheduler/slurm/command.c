@@ -109,6 +109,19 @@ const char *command_setting(const char *config, const char *name, char *dst, siz
     return dst;
 }
 
+char *command_value(const char *line, const char *name, char *dst, size_t size)
+{
+    size_t n = strlen(name), length;
+
+    *dst = 0;
+    for (const char *word = line; *word && *word != '\n'; word += length + (word[length] == ' ')) {
+        length = strcspn(word, " \n");
+        if (strncmp(word, name, n) == 0 && word[n] == '=')
+            snprintf(dst, size, "%.*s", (int)(length - n - 1), word + n + 1);
+    }
+    return dst;
+}
+
 const char *command_line(const char **text, const char *name, size_t *length)
 {
     const char *line = *text + strspn(*text, "\n");

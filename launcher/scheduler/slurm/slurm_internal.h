@@ -114,6 +114,9 @@ json_t *command_ask(const char *const argv[], struct child_end *dst);
 /* Copies the value of a setting in the output of `scontrol show config`, or "". Returns dst. */
 const char *command_setting(const char *config, const char *name, char *dst, size_t size);
 
+/* Copies the value of NAME=VALUE among the words of a line, or "". Returns dst. */
+char *command_value(const char *line, const char *name, char *dst, size_t size);
+
 /* Returns the next line of *text without "NAME: " and "error: " before it, as Slurm's commands
  * label what they print, and sets *text behind it and *length. Lines that are empty are skipped.
  * Returns NULL at the end. */

@@ -57,20 +57,6 @@ static bool is_away(const char *state)
     return strchr(state, '*') != NULL;
 }
 
-/* Copies the value of NAME=VALUE in a line of scontrol's, or "". Returns dst. */
-static char *copy_value(const char *line, const char *name, char *dst, size_t size)
-{
-    size_t n = strlen(name), length;
-
-    *dst = 0;
-    for (const char *word = line; *word && *word != '\n'; word += length + (word[length] == ' ')) {
-        length = strcspn(word, " \n");
-        if (strncmp(word, name, n) == 0 && word[n] == '=')
-            snprintf(dst, size, "%.*s", (int)(length - n - 1), word + n + 1);
-    }
-    return dst;
-}
-
 /* Runs a command whose answer Slurm may withhold from users (PrivateData of slurm.conf); then
  * *withheld becomes true. Returns NULL, or a refusal. */
 static json_t *run_private(const char *const argv[], struct child_end *c, bool *withheld)
@@ -92,15 +78,15 @@ static json_t *add_partitions(const char *text, struct cluster *dst)
 
     for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
-        if (!*copy_value(line, "PartitionName", value, sizeof value))
+        if (!*command_value(line, "PartitionName", value, sizeof value))
             continue;
         struct cluster_partition *p = cluster_add(dst, value);
         if (!p)
             return message_refuse("out of memory");
-        p->is_default = strcmp(copy_value(line, "Default", value, sizeof value), "YES") == 0;
-        p->is_up = strcmp(copy_value(line, "State", value, sizeof value), "UP") == 0;
-        p->max_time_min = minutes_of(copy_value(line, "MaxTime", value, sizeof value));
-        p->unseen = atoi(copy_value(line, "TotalNodes", value, sizeof value));
+        p->is_default = strcmp(command_value(line, "Default", value, sizeof value), "YES") == 0;
+        p->is_up = strcmp(command_value(line, "State", value, sizeof value), "UP") == 0;
+        p->max_time_min = minutes_of(command_value(line, "MaxTime", value, sizeof value));
+        p->unseen = atoi(command_value(line, "TotalNodes", value, sizeof value));
     }
     return NULL;
 }
