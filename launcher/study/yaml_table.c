@@ -155,8 +155,6 @@ static const char *node_text(const struct document_node *node, const char *path,
 static int set_lines(const struct yaml_reader *r, const struct setting *key,
                      const struct document_node *node, struct err *e)
 {
-    if (node->kind != DOCUMENT_LIST)
-        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
     for (size_t i = 0; i < node->count; i++) {
         const char *text = node_text(node->items[i], key->path, "a text", e);
         if (!text || setting_append_line(list_of(r, key), text, e))
@@ -201,8 +199,6 @@ static int set_pair(struct setting_lines *list, const char *name, const char *va
 static int set_pairs(const struct yaml_reader *r, const struct setting *key,
                      const struct document_node *node, struct err *e)
 {
-    if (node->kind != DOCUMENT_MAPPING)
-        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
     for (size_t i = 0; i < node->count; i++) {
         const char *name = node_text(node->keys[i], key->path, "a name", e);
         const char *value = name ? node_text(node->items[i], key->path, "a text", e) : NULL;
@@ -269,8 +265,6 @@ static int set_variant(const struct yaml_reader *r, const struct setting *key, c
 static int set_variants(const struct yaml_reader *r, const struct setting *key,
                         const struct document_node *node, struct err *e)
 {
-    if (node->kind != DOCUMENT_MAPPING)
-        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
     for (size_t i = 0; i < node->count; i++) {
         const char *name = node_text(node->keys[i], key->path, "a name", e);
         if (!name)
@@ -314,28 +308,22 @@ static int set_text(const struct yaml_reader *r, const struct setting *key, cons
            : set_scalar(r, key, text, line, e) ? -1 : note_origin(r, key, line, e);
 }
 
-/* Joins the items of a list with commas. */
-static int join_items(const struct yaml_reader *r, const struct setting *key,
-                      const struct document_node *node, struct buf *dst, struct err *e)
-{
-    for (size_t i = 0; i < node->count; i++) {
-        const char *text = node_text(node->items[i], key->path, "a text", e);
-        if (!text)
-            return -1;
-        buf_addf(dst, "%s%s", dst->length ? "," : "", text);
-    }
-    return dst->failed ? err_set(e, ERR_INTERNAL, "%s: out of memory", r->file) : 0;
-}
-
+/* Sets a value that may be given as a list: its items, joined with commas. */
 static int set_joined(const struct yaml_reader *r, const struct setting *key,
                       const struct document_node *node, struct err *e)
 {
-    struct buf text = {0};
-    int rc = join_items(r, key, node, &text, e);
+    struct buf b = {0};
+    int rc = 0;
 
+    for (size_t i = 0; rc == 0 && i < node->count; i++) {
+        const char *text = node_text(node->items[i], key->path, "a text", e);
+        buf_addf(&b, "%s%s", b.length ? "," : "", text ? text : "");
+        rc = text ? 0 : -1;
+    }
     if (rc == 0)
-        rc = set_scalar(r, key, text.data ? text.data : "", node->line, e);
-    buf_destroy(&text);
+        rc = b.failed ? err_set(e, ERR_INTERNAL, "%s: out of memory", r->file)
+                      : set_scalar(r, key, b.data ? b.data : "", node->line, e);
+    buf_destroy(&b);
     return rc ? -1 : note_origin(r, key, node->line, e);
 }
 
@@ -347,6 +335,8 @@ static int set_key(const struct yaml_reader *r, const struct setting *key,
 
     if (setting_is_list(key)) {
         setting_clear_lines(list_of(r, key));
+        if (value->kind != (key->type == SETTING_LINES ? DOCUMENT_LIST : DOCUMENT_MAPPING))
+            return document_refuse(value, e, "%s: must be %s", key->path, type_name(key));
         rc = key->type == SETTING_LINES   ? set_lines(r, key, value, e)
              : key->type == SETTING_PAIRS ? set_pairs(r, key, value, e)
                                           : set_variants(r, key, value, e);
@@ -561,15 +551,6 @@ const struct yaml_origin *yaml_table_origin(const struct setting *keys,
     return &origins->at[setting_find(keys, path) - keys];
 }
 
-static int check_settings(const struct setting *keys, const struct yaml_setting *settings,
-                          size_t nsettings, struct err *e)
-{
-    for (size_t i = 0; i < nsettings; i++)
-        if (!setting_find(keys, settings[i].path))
-            return setting_refuse(keys, settings[i].path, e);
-    return 0;
-}
-
 /* Adds a value, quoted as in JSON, which YAML can read, unless it is a plain word. */
 static void add_value(struct buf *dst, const struct setting *key, const char *value)
 {
@@ -604,8 +585,9 @@ int yaml_table_encode(const struct setting *keys, const struct yaml_setting *set
 {
     char section[SETTING_PATH_SIZE] = "";
 
-    if (check_settings(keys, settings, nsettings, e))
-        return -1;
+    for (size_t i = 0; i < nsettings; i++)
+        if (!setting_find(keys, settings[i].path))
+            return setting_refuse(keys, settings[i].path, e);
     for (const struct setting *k = keys; k->path; k++) {
         const char *value = NULL, *dot = strchr(k->path, '.');
         for (size_t i = 0; i < nsettings; i++)
