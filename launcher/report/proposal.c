@@ -463,7 +463,8 @@ static void add_few_counts(struct buf *b, const struct series *s)
     buf_addf(b, ". Centres ask for at least %d, up to the size that is requested.\n", COUNTS_ASKED);
 }
 
-static void add_measurement(struct doc *d, const struct report_series *rs, const char *left_out)
+static void add_measurement(struct doc *d, const struct report_series *rs,
+                            const struct proposal_facts *facts)
 {
     const struct series *s = &rs->as->series;
     struct buf weak = {0}, verdict = {0};
@@ -480,8 +481,8 @@ static void add_measurement(struct doc *d, const struct report_series *rs, const
     doc_table(d, OUTPUTS, &t);
     if (s->points[0].gpus > 1)
         buf_addf(&weak, "Speed-ups are relative to %d GPUs, the smallest feasible number%s\n",
-                 s->points[0].gpus, left_out ? "." : ", because: " PROPOSAL_BLANK);
-    buf_add(&weak, left_out ? left_out : "");
+                 s->points[0].gpus, facts->left_out ? "." : ", because: " PROPOSAL_BLANK);
+    buf_add(&weak, facts->left_out ? facts->left_out : "");
     add_few_counts(&weak, s);
     buf_add(&weak, rs->words.caveats);
     if (weak.length)
@@ -630,6 +631,11 @@ static void add_scripts(struct doc *d, const struct proposal_facts *facts)
 static void build(struct doc *d, const struct report *r, const struct proposal_facts *facts,
                   struct chart *figure, bool drawn)
 {
+    static const struct {
+        const char *title;
+        void (*add)(struct doc *d, const struct report_series *rs, const struct proposal_facts *f);
+    } parts[] = {{"Measured scaling", add_measurement}, {"Beyond the measurement", add_extrapolation},
+                 {"How it was measured", add_method}};
     struct buf text = {0};
     struct table t;
 
@@ -644,19 +650,14 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
         centre_fill(&t, &r->series[0], facts);
         doc_table(d, OUTPUTS, &t);
     }
-    doc_begin(d, ROLE_PLAIN, OUTPUTS, "Measured scaling");
-    for (size_t i = 0; i < r->nseries; i++)
-        add_measurement(d, &r->series[i], r->left_out);
-    doc_figure(d, OUTPUTS, figure, "%s", "scaling")->value = drawn;
-    doc_end(d);
-    doc_begin(d, ROLE_PLAIN, OUTPUTS, "Beyond the measurement");
-    for (size_t i = 0; i < r->nseries; i++)
-        add_extrapolation(d, &r->series[i], facts);
-    doc_end(d);
-    doc_begin(d, ROLE_PLAIN, OUTPUTS, "How it was measured");
-    for (size_t i = 0; i < r->nseries; i++)
-        add_method(d, &r->series[i], facts);
-    doc_end(d);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        doc_begin(d, ROLE_PLAIN, OUTPUTS, "%s", parts[k].title);
+        for (size_t i = 0; i < r->nseries; i++)
+            parts[k].add(d, &r->series[i], facts);
+        if (k == 0)
+            doc_figure(d, OUTPUTS, figure, "%s", "scaling")->value = drawn;
+        doc_end(d);
+    }
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Requested resources");
     proposal_request_fill(&t, &text, &r->series[0], facts);
     doc_paragraph(d, OUTPUTS, &text);
@@ -810,6 +811,7 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
     if (files_rmdir(dir) && errno != ENOENT)
         return err_errno(e, ERR_CONFIG, errno, "report: --proposal %s: name a new folder, since the "
                          "blanks of an earlier proposal may have been filled in", dir);
+    facts->left_out = r->left_out;
     read_run(facts, r);
     make_chart(figures.list, r);
     int rc = figures.list->failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
