@@ -553,8 +553,8 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     fflush(stdout);
     if (rc == 0 && given.max_gpu_hours > 0 && !given.until_decided)
         rc = w->plan.one_allocation
-                 ? allocation_check_cost(&f->allocation, w->plan.options.time_min,
-                                         given.max_gpu_hours, e)
+                 ? run_cost_limit("the allocation", f->total.hours, w->plan.options.time_min,
+                                  given.max_gpu_hours, "only", e)
                  : run_cost_check(&f->plan, true, w->plan.options.time_min, given.max_gpu_hours, e);
     return rc;
 }

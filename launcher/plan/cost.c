@@ -139,7 +139,7 @@ int run_cost_decimals(double hours)
 
 /* Says which part of the plan would fit. Returns false if none does. */
 static bool describe_fit(const struct plan *plan, bool by_count, int time_min,
-                         double max_gpu_hours, char dst[256])
+                         double max_gpu_hours, char dst[240])
 {
     char counts[160];
     bool fits = false;
@@ -154,33 +154,40 @@ static bool describe_fit(const struct plan *plan, bool by_count, int time_min,
     if (by_count && most) {
         double hours = total_hours(plan, time_min, most);
         encode_counts(plan, most, counts, sizeof counts);
-        snprintf(dst, 256, "--gpus %s (%.*f) would fit", counts, run_cost_decimals(hours), hours);
+        snprintf(dst, 240, "--gpus %s (%.*f) would fit", counts, run_cost_decimals(hours), hours);
         return true;
     }
-    snprintf(dst, 256, "%s", by_count ? "no count of the list fits"
+    snprintf(dst, 240, "%s", by_count ? "no count of the list fits"
                              : fits   ? "fewer RUNs would fit" : "no run of them fits");
     return fits && !by_count;
+}
+
+int run_cost_limit(const char *what, double hours, int time_min, double max_gpu_hours,
+                   const char *fit, struct err *e)
+{
+    double beyond = hours - max_gpu_hours;
+
+    if (!time_min)
+        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: there is no time limit, so %s may cost "
+                       "anything; give one (slurm.time in study.yaml, or -- --time=H:MM:SS)",
+                       max_gpu_hours, what);
+    return beyond <= 0 ? 0
+           : err_set(e, ERR_CONFIG, "%s may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, "
+                     "summed), %.*f more than --max-gpu-hours %g; %s a time limit of %d minutes "
+                     "would", what, run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
+                     run_cost_decimals(beyond), beyond, max_gpu_hours, fit,
+                     (int)(time_min * max_gpu_hours / hours));
 }
 
 int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
                    struct err *e)
 {
-    double hours = total_hours(plan, time_min, INT32_MAX);
     char fit[256];
-
-    if (!time_min)
-        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the runs have no time limit, so they "
-                       "may cost anything; give one (slurm.time in study.yaml, or -- "
-                       "--time=H:MM:SS)", max_gpu_hours);
-    if (hours <= max_gpu_hours)
-        return 0;
     bool fits = describe_fit(plan, by_count, time_min, max_gpu_hours, fit);
-    return err_set(e, ERR_CONFIG, "the runs may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, "
-                   "summed), %.*f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes "
-                   "would", run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
-                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours,
-                   fit, fits ? "as" : "but",
-                   (int)(time_min * max_gpu_hours / hours));
+
+    strcat(fit, fits ? ", as" : ", but");
+    return run_cost_limit("the runs", total_hours(plan, time_min, INT32_MAX), time_min,
+                          max_gpu_hours, fit, e);
 }
 
 /* ---- the split of the data ---- */

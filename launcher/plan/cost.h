@@ -3,7 +3,6 @@
 #ifndef UNETCTL_LAUNCHER_PLAN_COST_H
 #define UNETCTL_LAUNCHER_PLAN_COST_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +35,12 @@ int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64
 /* Returns the bytes that data.stage needs on each node: of the files that split.json names or, as
  * long as there is none, of all in the data folder; 0 without data.stage. */
 int64_t run_cost_stage(const struct study *study);
+
+/* Checks that `what`, which takes so many GPU-hours by its time limit in minutes (0: none), costs at
+ * most max_gpu_hours. fit is said before a time limit that would do. Returns 0, or -1 with
+ * ERR_CONFIG. */
+int run_cost_limit(const char *what, double hours, int time_min, double max_gpu_hours,
+                   const char *fit, struct err *e);
 
 /* Checks that the plan costs at most max_gpu_hours in the worst
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,

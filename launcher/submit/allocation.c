@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/attempt.h"
+#include "launcher/submit/submit_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "launcher/status/status.h"
 #include "src/files.h"
 #include "src/mem.h"
-#include "src/plural.h"
 
 #define MAX_TEMPLATE (1 << 16)
 
@@ -77,46 +76,27 @@ double allocation_gpu_hours(const struct allocation *a, int time_min)
     return a->job.job.tasks * time_min / 60.0;
 }
 
-int allocation_check_cost(const struct allocation *a, int time_min, double max_gpu_hours,
-                          struct err *e)
-{
-    double hours = allocation_gpu_hours(a, time_min);
-
-    if (!time_min)
-        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the job has no time limit, so its cost "
-                       "is unlimited; set one (slurm.time in study.yaml, or -- --time=H:MM:SS)",
-                       max_gpu_hours);
-    if (hours <= max_gpu_hours)
-        return 0;
-    return err_set(e, ERR_CONFIG, "the allocation may cost %.*f GPU-hours (time limit %d:%02d h x "
-                   "%d GPU%s), %.*f more than --max-gpu-hours %g; a time limit of %d minutes would "
-                   "fit", run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
-                   a->job.job.tasks, plural(a->job.job.tasks),
-                   run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours,
-                   (int)(time_min * max_gpu_hours / hours));
-}
-
 /* ---- its folder ---- */
 
 static int by_gpus(const void *a, const void *b)
 {
-    const struct allocation_run *x = a, *y = b;
+    const struct batch_item *x = a, *y = b;
 
-    return y->run->layout.gpus - x->run->layout.gpus;
+    return y->run.layout.gpus - x->run.layout.gpus;
 }
 
 /* Adds both lists of the script: the runs to start, and the folders of all attempts. */
-static int add_lists(const struct allocation_run *runs, size_t count, struct buf *waiting,
+static int add_lists(const struct batch_item *runs, size_t count, struct buf *waiting,
                      struct buf *all, struct err *e)
 {
-    struct allocation_run *sorted = mem_alloc(count, sizeof *sorted, e);
+    struct batch_item *sorted = mem_alloc(count, sizeof *sorted, e);
 
     if (!sorted)
         return -1;
     memcpy(sorted, runs, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_gpus);
     for (size_t i = 0; i < count; i++) {
-        const struct run *run = sorted[i].run;
+        const struct run *run = &sorted[i].run;
         buf_addf(waiting, "%s    \"%d %s %d\"", i ? "\n" : "", run->layout.gpus, run->id,
                  sorted[i].attempt);
         buf_addf(all, "%sruns/%s/attempt-%d", i ? " " : "", run->id, sorted[i].attempt);
@@ -135,7 +115,7 @@ static char *read_template(char path[PATH_MAX], struct err *e)
 }
 
 char *allocation_render(const struct plan *p, const struct allocation *a,
-                        const struct allocation_run *runs, size_t count, struct err *e)
+                        const struct batch_item *runs, size_t count, struct err *e)
 {
     char path[PATH_MAX], gpus[16], per_node[16], requeues[16], port[64], *rendered = NULL;
     char *text = read_template(path, e), *lines = job_directives(&a->job.job);
@@ -173,7 +153,7 @@ char *allocation_render(const struct plan *p, const struct allocation *a,
 }
 
 int allocation_write(const struct plan *p, const struct allocation *a,
-                     const struct allocation_run *runs, size_t count, struct err *e)
+                     const struct batch_item *runs, size_t count, struct err *e)
 {
     char *script = allocation_render(p, a, runs, count, e), list_path[PATH_MAX + 8];
     struct atomicfile_batch files = {0};
@@ -181,7 +161,7 @@ int allocation_write(const struct plan *p, const struct allocation *a,
     int rc = script ? 0 : -1;
 
     for (size_t i = 0; i < count; i++)
-        buf_addf(&list, "%s %d\n", runs[i].run->id, runs[i].attempt);
+        buf_addf(&list, "%s %d\n", runs[i].run.id, runs[i].attempt);
     snprintf(list_path, sizeof list_path, "%s/runs", a->dir);
     if (rc == 0 && list.failed)
         rc = mem_fail(e);

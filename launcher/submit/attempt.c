@@ -296,7 +296,7 @@ static int add_files_of(const char *main, struct buf *dst, struct err *e)
 }
 
 /* Writes the lines of source.list; none: nothing is hashed. */
-static int describe(const struct plan *p, const struct run *run, struct buf *dst, struct err *e)
+static int describe(const struct run *run, struct buf *dst, struct err *e)
 {
     const struct settings_program *section = study_engine(run->study, run->engine->name);
     struct executed x = {0};
@@ -325,7 +325,7 @@ static int source_files_add(const struct plan *p, const struct run *run,
     struct buf b = {0};
 
     run_dir_path(p->study.dir, run->id, "source.list", path);
-    int rc = describe(p, run, &b, e);
+    int rc = describe(run, &b, e);
     if (rc == 0 && b.length)
         rc = atomicfile_batch_add(files, path, b.data, b.length, 0666, e);
     buf_destroy(&b);
@@ -388,7 +388,7 @@ int source_files_compare(const struct plan *p, const struct run *run, const char
     if (!was)
         return 0;
     sha256_bytes(was, n, was_hex);
-    int rc = describe(p, run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
+    int rc = describe(run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
     if (rc > 0) {
         sha256_bytes(is.out.data, is.out.length, is_hex);
         snprintf(name, sizeof name, "source-%.8s", was_hex);

@@ -101,11 +101,6 @@ int measured_collect(const struct plan *plan, double *seconds, struct err *e);
  * ranks are steps of the job, always the largest run that fits next; Slurm assigns nodes and
  * GPUs to each step. The job's tag names the allocation; status.h presents it as one
  * job per run. */
-struct allocation_run {
-    const struct run *run;
-    int attempt;
-};
-
 struct allocation {
     char name[32]; /* "allocation-K" */
     char dir[PATH_MAX];
@@ -118,19 +113,7 @@ int allocation_describe(const struct plan *p, const struct run *largest,
                         struct allocation *dst, struct err *e);
 
 /* Returns the GPU-hours of all GPUs of the job until its time limit in minutes, or 0 if that is 0,
- * which means none. The check fails with ERR_CONFIG if they are more than max_gpu_hours, or if
- * there is no time limit. */
+ * which means none. */
 double allocation_gpu_hours(const struct allocation *a, int time_min);
-int allocation_check_cost(const struct allocation *a, int time_min, double max_gpu_hours,
-                          struct err *e);
-
-/* Returns the text of the allocation's script, which the caller frees, or NULL with an error. */
-char *allocation_render(const struct plan *p, const struct allocation *a,
-                        const struct allocation_run *runs, size_t count, struct err *e);
-
-/* Makes the allocation's folder, with its script and the list of runs. Requires the ledger's
- * lock. */
-int allocation_write(const struct plan *p, const struct allocation *a,
-                     const struct allocation_run *runs, size_t count, struct err *e);
 
 #endif

@@ -560,22 +560,13 @@ static const struct batch_item *find_largest(const struct batch *b)
 static int submit_allocation(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                              const struct dependency *dependency, struct err *e)
 {
-    struct allocation_run *runs = mem_zero(b->count, sizeof *runs, e);
     struct scheduler_result result;
     struct allocation a;
     const struct share share = {b->items, b->count, &a.job.job, 1, &result};
     char job[160];
-    int rc = runs ? 0 : -1;
 
-    for (size_t i = 0; rc == 0 && i < b->count; i++)
-        runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
-    if (rc == 0)
-        rc = allocation_describe(&w->plan, &find_largest(b)->run, &a, e) ||
-                     allocation_write(&w->plan, &a, runs, b->count, e)
-                 ? -1
-                 : 0;
-    free(runs);
-    if (rc)
+    if (allocation_describe(&w->plan, &find_largest(b)->run, &a, e) ||
+        allocation_write(&w->plan, &a, b->items, b->count, e))
         return -1;
     a.job.job.options.dependency = dependency->fixed;
     if (scheduler_check(scheduler, &a.job.job, e))

@@ -380,7 +380,9 @@ int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu
         if (plan->runs[i].layout.gpus > largest->layout.gpus)
             largest = &plan->runs[i];
     return allocation_describe(plan, largest, &a, e) ||
-                   allocation_check_cost(&a, plan->options.time_min, max_gpu_hours, e)
+                   run_cost_limit("the allocation",
+                                  allocation_gpu_hours(&a, plan->options.time_min),
+                                  plan->options.time_min, max_gpu_hours, "only", e)
                ? -1
                : 0;
 }
@@ -550,26 +552,25 @@ static int show_run(const struct plan *p, const struct run *run, int attempt, st
 
 static int show_allocation(const struct plan *plan, struct err *e)
 {
-    struct allocation_run *runs = mem_zero(plan->count, sizeof *runs, e);
+    struct batch b = {0};
     struct run_attempt newest;
     struct allocation a;
     char *text = NULL;
-    size_t n = 0;
-    int rc = runs ? 0 : -1;
+    int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         rc = run_dir_attempt(plan->study.dir, plan->runs[i].id, &newest, e);
         if (rc == 0 && !newest.begun)
-            runs[n++] = (struct allocation_run){&plan->runs[i], newest.number ? newest.number : 1};
+            rc = batch_add(&b, &plan->runs[i], newest.number ? newest.number : 1, 0, e);
     }
-    if (rc == 0 && n > 0)
-        rc = allocation_describe(plan, runs[n - 1].run, &a, e);
-    if (rc == 0 && n > 0 && !(text = allocation_render(plan, &a, runs, n, e)))
+    if (rc == 0 && b.count)
+        rc = allocation_describe(plan, &b.items[b.count - 1].run, &a, e);
+    if (rc == 0 && b.count && !(text = allocation_render(plan, &a, b.items, b.count, e)))
         rc = -1;
     if (text)
         printf("==> .unetctl/%s/submit_file.sh (new)\n%s", a.name, text);
     free(text);
-    free(runs);
+    batch_close(&b);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMIT_INTERNAL_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMIT_INTERNAL_H
 
+#include "launcher/submit/attempt.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/workspace.h"
 
@@ -91,5 +92,14 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
  * say who submitted. Returns 0, or -1 if memory ran out. */
 int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e);
+
+/* Returns the text of the allocation's script, which the caller frees, or NULL with an error. */
+char *allocation_render(const struct plan *p, const struct allocation *a,
+                        const struct batch_item *runs, size_t count, struct err *e);
+
+/* Makes the allocation's folder, with its script and the list of runs. Requires the ledger's
+ * lock. */
+int allocation_write(const struct plan *p, const struct allocation *a,
+                     const struct batch_item *runs, size_t count, struct err *e);
 
 #endif
