@@ -117,13 +117,10 @@ static void warn_about(const struct data_look *look, const char *dir)
 
 static void describe_data(const struct data_look *look, struct buf *dst)
 {
-    if (look->width && look->classes)
-        buf_addf(dst, "# Data: %zu images of %ld classes; %ldx%ld (height x width), %s%s.\n",
-                 look->images, look->classes, look->height, look->width,
-                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
-    else if (look->width)
-        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n",
-                 look->images, look->masks, look->height, look->width,
+    if (look->width)
+        buf_addf(dst, "# Data: %zu images%s %ld %s; %ldx%ld (height x width), %s%s.\n", look->images,
+                 look->classes ? " of" : ",", look->classes ? look->classes : (long)look->masks,
+                 look->classes ? "classes" : "masks", look->height, look->width,
                  look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
     if (look->train)
         buf_addf(dst,
@@ -506,19 +503,18 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
         !(c.text ? command_line_look_text(c.text, &sign)
                  : command_line_find(&c, ".", file) && command_line_look(file, &sign)))
         return false;
-    if (c.text) {
-        buf_addf(dst, "'%s' starts ranks by %s, as many as stand there, whatever the GPUs of a run; "
-                 "name that command: %s -- %s", c.text, sign.text, init, sign.command);
+    if (c.text)
+        buf_addf(dst, "'%s'", c.text);
+    else
+        buf_addf(dst, "%s:%zu", file, sign.line);
+    if (c.text || !sign.engine) {
+        buf_addf(dst, " starts ranks by %s, as many as stand there, whatever the GPUs of a run; name "
+                 "that command: %s -- %s", sign.text, init, sign.command);
         return !dst->failed;
     }
-    if (!sign.engine) {
-        buf_addf(dst, "%s:%zu starts ranks by %s, as many as stand there, whatever the GPUs of a "
-                 "run; name that command: %s -- %s", file, sign.line, sign.text, init, sign.command);
-        return !dst->failed;
-    }
-    buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on "
-             "each node, with all its GPUs; for one rank per GPU type: %s --engine %s --", file,
-             sign.line, sign.text, init, sign.engine);
+    buf_addf(dst, " has %s, which is for several ranks, and engine command starts one on "
+             "each node, with all its GPUs; for one rank per GPU type: %s --engine %s --", sign.text,
+             init, sign.engine);
     for (size_t i = 0; i < n; i++)
         template_add_sh(dst, " %s", words[i]);
     return !dst->failed;

@@ -3,7 +3,6 @@
 #include "launcher/scheduler/job.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

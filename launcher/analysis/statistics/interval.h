@@ -18,9 +18,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 
 /* A confidence interval and the method that it was computed by (doc/STATISTICS.md). */
 #define INTERVAL_LEVEL 0.95 /* the confidence level that intervals are computed for */
