@@ -36,8 +36,8 @@ int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64
  * long as there is none, of all in the data folder; 0 without data.stage. */
 int64_t run_cost_stage(const struct study *study);
 
-/* Checks that `what`, which takes so many GPU-hours by its time limit in minutes (0: none), costs at
- * most max_gpu_hours. fit is said before a time limit that would do. Returns 0, or -1 with
+/* Checks that `what`, which takes so many GPU-hours by its time limit in minutes (0: none), costs
+ * at most max_gpu_hours. fit is said before a time limit that would do. Returns 0, or -1 with
  * ERR_CONFIG. */
 int run_cost_limit(const char *what, double hours, int time_min, double max_gpu_hours,
                    const char *fit, struct err *e);

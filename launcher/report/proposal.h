@@ -29,8 +29,9 @@ struct proposal_facts {
     double flop;             /* floating-point operations of a unit of work */
     const struct proposal_request *requests;
     size_t nrequests;
-    /* Of proposal_write: left_out of the report; bytes on disk of a finished run; a run whose job scripts stand for all, or
-     * NULL; where the threads of the first run of each count ran, as OpenMP says. */
+    /* Of proposal_write: left_out of the report; bytes on disk of a finished run; a run whose job
+     * scripts stand for all, or NULL; where the threads of the first run of each count ran, as
+     * OpenMP says. */
     const char *left_out;
     double run_bytes;
     const struct result *run;
