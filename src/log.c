@@ -49,28 +49,16 @@ static void escape_controls(const char *text, char *dst, size_t size)
 }
 
 /* Writes each line by one system call, so that lines of several ranks do not mix. */
-static void write_line(const char *kind, const char *fmt, va_list ap)
+void log_write(enum log_level least, const char *kind, const char *fmt, ...)
 {
     char text[2048], plain[2 * sizeof text];
+    va_list ap;
 
+    if (log_level < least)
+        return;
+    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
     escape_controls(text, plain, sizeof plain);
     fprintf(stderr, "%s: %s%s\n", log_name, kind, plain);
 }
-
-#define LOG_FUNCTION(name, least, kind)  \
-    void name(const char *fmt, ...)      \
-    {                                    \
-        va_list ap;                      \
-                                         \
-        if (log_level < (least))         \
-            return;                      \
-        va_start(ap, fmt);               \
-        write_line(kind, fmt, ap);       \
-        va_end(ap);                      \
-    }
-
-LOG_FUNCTION(log_error, LOG_QUIET, "error: ")
-LOG_FUNCTION(log_warn, LOG_WARN, "warning: ")
-LOG_FUNCTION(log_info, LOG_INFO, "")
-LOG_FUNCTION(log_debug, LOG_DEBUG, "debug: ")

@@ -19,9 +19,12 @@ enum log_level log_set_level(enum log_level level);
 /* Returns whether messages of this level are written. */
 bool log_shows(enum log_level level);
 
-void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */
-void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Writes a message from this level on, as the macros below do; log_error always. */
+void log_write(enum log_level least, const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+#define log_error(...) log_write(LOG_QUIET, "error: ", __VA_ARGS__)
+#define log_warn(...) log_write(LOG_WARN, "warning: ", __VA_ARGS__)
+#define log_info(...) log_write(LOG_INFO, "", __VA_ARGS__)
+#define log_debug(...) log_write(LOG_DEBUG, "debug: ", __VA_ARGS__)
 
 #endif
