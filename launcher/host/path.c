@@ -190,8 +190,7 @@ bool path_read_line(const char *path, char *dst, size_t size)
     return has;
 }
 
-/* Returns whether the open file is still the one of this path. */
-static bool is_current(int fd, const char *path)
+bool path_is_current(int fd, const char *path)
 {
     struct stat own, there;
 
@@ -209,7 +208,7 @@ int path_lock_folder(const char *path, int *lock, struct err *e)
         if (*lock < 0)
             return -1;
         int rc = lockfile_take(*lock, file, "another unetctl that writes there", LOCK_S, e);
-        if (rc == 0 && is_current(*lock, file))
+        if (rc == 0 && path_is_current(*lock, file))
             return 0;
         bool is_timeout = rc && e->code == ERR_TIMEOUT;
         close(*lock);

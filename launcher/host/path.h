@@ -54,6 +54,9 @@ bool path_is_file(const char *path);
  * sets dst to "", if the file cannot be read or is empty. */
 bool path_read_line(const char *path, char *dst, size_t size);
 
+/* Returns whether the open file is still the one of this path. */
+bool path_is_current(int fd, const char *path);
+
 /* Locks a folder by a file .lock in it, which only those who may write there can open: waits until
  * no other unetctl writes into it, and keeps others out until path_unlock_folder, which removes
  * the file. *lock is -1 if the file system has no locks. Returns 0, or -1: with ERR_TIMEOUT after a

@@ -199,15 +199,6 @@ static int make_root(const char *folder, char root[PATH_MAX], struct err *e)
 
 /* ---- locks ---- */
 
-/* Returns whether the open file is still the one of this path. */
-static bool is_current(int fd, const char *path)
-{
-    struct stat own, there;
-
-    return fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
-           own.st_ino == there.st_ino;
-}
-
 static int take_lock(int fd, int how)
 {
     int rc;
@@ -245,7 +236,7 @@ static void remove_unused(const char *root, const char *except)
         path_format(lock, "%s/%s", root, entry->d_name);
         path_format(copy, "%.*s", (int)(strlen(lock) - 5), lock);
         int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && take_lock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, lock)) {
+        if (fd >= 0 && take_lock(fd, LOCK_EX | LOCK_NB) == 0 && path_is_current(fd, lock)) {
             remove_copy(copy);
             unlink(lock);
         }
@@ -385,11 +376,11 @@ static int try_enter(const char *root, const struct stage_list *list, const char
         return 0; /* a process has removed root */
     if (fd < 0 || take_lock(fd, LOCK_SH))
         rc = write_error(file, e);
-    else if (is_current(fd, file) && access(dst->path, F_OK) == 0)
+    else if (path_is_current(fd, file) && access(dst->path, F_OK) == 0)
         dst->lock = fd;
     else if (take_lock(fd, LOCK_EX))
         rc = write_error(file, e);
-    else if (is_current(fd, file) && access(dst->path, F_OK))
+    else if (path_is_current(fd, file) && access(dst->path, F_OK))
         rc = make_copy(root, dst->path, list, data, e);
     if (fd >= 0 && dst->lock < 0)
         close(fd);
