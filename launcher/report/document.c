@@ -74,18 +74,11 @@ struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
     return add_node(d, kind, outputs, text);
 }
 
-struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
-                       const char *fmt, ...)
+struct node *doc_enter(struct doc *d, enum node_role role, struct node *section)
 {
-    va_list ap;
-
-    va_start(ap, fmt);
-    char *text = format(fmt, ap);
-    va_end(ap);
-    struct node *n = add_node(d, NODE_SECTION, outputs, text);
-    n->role = role;
-    d->at = d->failed ? d->at : n;
-    return n;
+    section->role = role;
+    d->at = d->failed ? d->at : section;
+    return section;
 }
 
 void doc_end(struct doc *d)
@@ -159,14 +152,8 @@ void doc_table(struct doc *d, unsigned outputs, struct table *t)
     n->table = own;
 }
 
-struct node *doc_figure(struct doc *d, unsigned outputs, struct chart *c,
-                        const char *file, ...)
+struct node *doc_draw(struct doc *d, struct node *n, struct chart *c)
 {
-    va_list ap;
-
-    va_start(ap, file);
-    struct node *n = add_node(d, NODE_FIGURE, outputs, format(file, ap));
-    va_end(ap);
     struct chart *own = n == &d->lost ? NULL : malloc(sizeof *own);
     d->failed |= !own || c->failed;
     if (!own) {
@@ -247,27 +234,18 @@ static void add_cell(struct table *t, const char *head, bool left, char *text)
     t->cells[t->ncells++] = text;
 }
 
-void table_text(struct table *t, const char *head, const char *fmt, ...)
+void table_print(struct table *t, const char *head, bool left, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
     char *text = format(fmt, ap);
     va_end(ap);
-    if (text && !*text) {
+    if (left && text && !*text) {
         free(text);
         text = strdup("-");
     }
-    add_cell(t, head, true, text);
-}
-
-void table_word(struct table *t, const char *head, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    add_cell(t, head, false, format(fmt, ap));
-    va_end(ap);
+    add_cell(t, head, left, text);
 }
 
 double table_round(double value, int decimals)

@@ -89,8 +89,9 @@ struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
 
 /* Adds a section, to which nodes are added until doc_end. A section but a
  * verdict, in which nothing is shown, is not shown itself. */
-struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
-                       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define doc_begin(d, role, outputs, ...) \
+    doc_enter(d, role, doc_add(d, NODE_SECTION, outputs, __VA_ARGS__))
+struct node *doc_enter(struct doc *d, enum node_role role, struct node *section);
 void doc_end(struct doc *d);
 
 /* Add each line as a sentence; all lines as a paragraph or as a list, if there are some; a term; a
@@ -126,10 +127,10 @@ void table_init(struct table *t, const char *caption, ...) __attribute__((format
 /* Add the next cell of a row: a text, or "-" if it is empty; a word among numbers; a number, or "-"
  * if it is not finite; a share, "-" likewise; a range, with a text behind it. The cells of the first
  * row define the columns. Each row begins with the first head and has the same heads. */
-void table_text(struct table *t, const char *head, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void table_word(struct table *t, const char *head, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+#define table_text(t, head, ...) table_print(t, head, true, __VA_ARGS__)
+#define table_word(t, head, ...) table_print(t, head, false, __VA_ARGS__)
+void table_print(struct table *t, const char *head, bool left, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void table_number(struct table *t, const char *head, double value, int decimals);
 void table_percent(struct table *t, const char *head, double share);
 void table_range(struct table *t, const char *head, double low, double high, int decimals,
@@ -146,8 +147,9 @@ void table_destroy(struct table *t);
 
 /* Move *t, if it has rows, and *c, whose file has this name without a suffix, into the document. */
 void doc_table(struct doc *d, unsigned outputs, struct table *t);
-struct node *doc_figure(struct doc *d, unsigned outputs, struct chart *c,
-                        const char *file, ...) __attribute__((format(printf, 4, 5)));
+#define doc_figure(d, outputs, c, ...) \
+    doc_draw(d, doc_add(d, NODE_FIGURE, outputs, __VA_ARGS__), c)
+struct node *doc_draw(struct doc *d, struct node *figure, struct chart *c);
 
 /* Return the first node of a section, and the next one, that the output shows, or NULL. */
 const struct node *node_first(const struct node *parent, unsigned output);
