@@ -3,7 +3,6 @@
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,16 +37,8 @@ const char *rule_state_name(enum rule_state state)
     return names[state];
 }
 
-__attribute__((format(printf, 3, 4)))
-static void set_rule(struct rule *r, enum rule_state state, const char *fmt, ...)
-{
-    va_list ap;
-
-    r->state = state;
-    va_start(ap, fmt);
-    vsnprintf(r->why, sizeof r->why, fmt, ap);
-    va_end(ap);
-}
+#define set_rule(rule, is, ...) \
+    ((rule)->state = (is), snprintf((rule)->why, sizeof (rule)->why, __VA_ARGS__))
 
 /* The facts that the rules depend on, over all series. */
 struct rule_facts {

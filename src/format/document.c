@@ -2,7 +2,6 @@
 #include "config.h"
 #include "src/format/document.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +20,6 @@ struct loaded {
     struct document_node *nodes;   /* one for each of yaml's, which are counted from 1 on */
     struct document_node **places; /* the keys and items of all */
 };
-
-int document_refuse(const struct document_node *node, struct err *e, const char *fmt, ...)
-{
-    char text[sizeof e->text];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return err_set(e, ERR_CONFIG, "%s:%zu: %s", node->file, node->line, text);
-}
 
 static int step_of(yaml_event_type_t type)
 {

@@ -39,7 +39,7 @@ const struct document_node *document_get(const struct document_node *node, const
 int document_check_schema(const struct document *d, struct err *e);
 
 /* Sets an error with NAME:LINE, and returns -1. */
-__attribute__((format(printf, 3, 4)))
-int document_refuse(const struct document_node *node, struct err *e, const char *fmt, ...);
+#define document_refuse(node, e, ...) \
+    (err_set(e, ERR_CONFIG, __VA_ARGS__), err_prefix(e, "%s:%zu", (node)->file, (node)->line))
 
 #endif

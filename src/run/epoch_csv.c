@@ -3,7 +3,6 @@
 #include "src/run/epoch_csv.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +20,8 @@ struct csv_reader {
     struct err *e;
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct csv_reader *r, const char *fmt,
-                                                        ...)
-{
-    char why[256];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(why, sizeof why, fmt, ap);
-    va_end(ap);
-    return err_set(r->e, ERR_DATA, "%s:%zu: %s", r->name, r->line, why);
-}
+#define refuse(r, ...) \
+    (err_set((r)->e, ERR_DATA, __VA_ARGS__), err_prefix((r)->e, "%s:%zu", (r)->name, (r)->line))
 
 /* Reads a plain decimal number. strtod alone would also accept blanks, hexadecimal, "nan" and
  * "inf". */

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/analysis/design/design.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,15 +58,7 @@ static int find_middle(const struct design_view *v, int low, int high)
     return found;
 }
 
-__attribute__((format(printf, 2, 3))) static void explain(struct design_round *r, const char *fmt,
-                                                          ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(r->reason, sizeof r->reason, fmt, args);
-    va_end(args);
-}
+#define explain(round, ...) snprintf((round)->reason, sizeof (round)->reason, __VA_ARGS__)
 
 /* Adds the short runs that the next look at a count lacks. Returns their number. */
 static size_t add_look_runs(const struct design_view *v, struct design_round *next, int gpus)

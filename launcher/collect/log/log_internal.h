@@ -58,8 +58,9 @@ int log_table_set_number(struct log_table *t, const char *name, double value, st
 const struct log_cell *log_table_get(const struct log_table *t, size_t i, int column);
 
 /* Sets e to "FILE:LINE: REASON" with ERR_DATA: row i is damaged. Returns -1. */
-int log_table_refuse(const struct log_table *t, size_t i, struct err *e, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+#define log_table_refuse(t, i, e, ...) \
+    (err_set(e, ERR_DATA, __VA_ARGS__), \
+     err_prefix(e, "%s:%s%zu", (t)->path, (t)->row_word ? (t)->row_word : "", (t)->rows[i].line))
 
 /* Sets e to "FILE: REASON; its columns are ..." with ERR_CONFIG: the file is not damaged, but which
  * columns count has to be said. Returns -1. */

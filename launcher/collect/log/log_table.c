@@ -191,18 +191,6 @@ const struct log_cell *log_table_get(const struct log_table *t, size_t i, int co
     return NULL;
 }
 
-int log_table_refuse(const struct log_table *t, size_t i, struct err *e, const char *fmt, ...)
-{
-    char why[512];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(why, sizeof why, fmt, ap);
-    va_end(ap);
-    return err_set(e, ERR_DATA, "%s:%s%zu: %s", t->path, t->row_word ? t->row_word : "",
-                   t->rows[i].line, why);
-}
-
 int log_table_ask(const struct log_table *t, struct err *e, const char *fmt, ...)
 {
     struct buf names = {0};
