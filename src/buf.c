@@ -2,6 +2,7 @@
 #include "config.h"
 #include "src/buf.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,13 +67,17 @@ void buf_addf(struct buf *b, const char *fmt, ...)
     b->length += (size_t)n;
 }
 
-void buf_vadd_escaped(struct buf *b, void (*escape)(struct buf *b, const char *text),
-                      const char *fmt, va_list ap)
+void buf_add_escaped(struct buf *b, void (*escape)(struct buf *b, const char *text),
+                     const char *fmt, ...)
 {
+    va_list ap;
+
+    va_start(ap, fmt);
     for (const char *p; (p = strstr(fmt, "%s")); fmt = p + 2) {
         buf_add_bytes(b, fmt, (size_t)(p - fmt));
         escape(b, va_arg(ap, const char *));
     }
+    va_end(ap);
     buf_add(b, fmt);
 }
 

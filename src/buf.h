@@ -4,7 +4,6 @@
 #ifndef UNETCTL_SRC_BUF_H
 #define UNETCTL_SRC_BUF_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +25,8 @@ void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf,
 
 /* Adds fmt, in which each "%s", the only conversion, becomes what escape adds for the next argument,
  * a const char *. */
-void buf_vadd_escaped(struct buf *b, void (*escape)(struct buf *b, const char *text),
-                      const char *fmt, va_list ap);
+void buf_add_escaped(struct buf *b, void (*escape)(struct buf *b, const char *text),
+                     const char *fmt, ...);
 
 /* Adds text as a quoted JSON string. Bytes from 0x80 (UTF-8) are unchanged. */
 void buf_add_json_string(struct buf *b, const char *text);

@@ -14,7 +14,7 @@ int mem_fail(struct err *e)
 
 static void *checked(void *p, struct err *e)
 {
-    if (!p)
+    if (!p && e)
         mem_fail(e);
     return p;
 }

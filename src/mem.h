@@ -12,7 +12,7 @@
 void *mem_zero(size_t n, size_t size, struct err *e);
 void *mem_alloc(size_t n, size_t size, struct err *e);
 
-/* Return a copy of text, or formatted text, or NULL with an error. */
+/* Return a copy of text, or formatted text, or NULL with an error, unless e is NULL. */
 char *mem_text(const char *text, struct err *e);
 char *mem_textf(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

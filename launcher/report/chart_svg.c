@@ -85,7 +85,7 @@ static void add_svg_text(struct buf *b, double x, double y, const char *class, c
     buf_addf(b, "<text x=\"%.1f\" y=\"%.1f\"", x, y);
     if (*class)
         buf_addf(b, " class=\"%s\"", class);
-    escape_format(b, escape_html, ">%s</text>", text);
+    buf_add_escaped(b, escape_html, ">%s</text>", text);
 }
 
 static void add_svg_line(struct buf *b, const char *group, double x1, double y1, double x2,
@@ -505,7 +505,7 @@ void chart_svg_encode(const struct chart *c, struct buf *b)
     double height = add_drawing(c, &inner, true);
 
     buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"", WIDTH, height);
-    escape_format(b, escape_html, " aria-label=\"%s. %s\">\n", c->title, c->caption);
+    buf_add_escaped(b, escape_html, " aria-label=\"%s. %s\">\n", c->title, c->caption);
     end_drawing(b, &inner);
 }
 
@@ -518,7 +518,7 @@ void chart_svg_encode_file(const struct chart *c, struct buf *b)
              "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" width=\"%.2fcm\" "
              "height=\"%.2fcm\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Helvetica, "
              "Arial, sans-serif\">\n", COLUMN_CM, COLUMN_CM * height / WIDTH, WIDTH, height);
-    escape_format(b, escape_html, "<title>%s</title>\n<desc>%s</desc>\n<style>", c->title,
+    buf_add_escaped(b, escape_html, "<title>%s</title>\n<desc>%s</desc>\n<style>", c->title,
                   c->caption);
     buf_add(b, chart_svg_style);
     buf_add(b, "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");

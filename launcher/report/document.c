@@ -42,7 +42,7 @@ void doc_destroy(struct doc *d)
     doc_init(d);
 }
 
-static struct node *add_node(struct doc *d, enum node_kind kind, unsigned outputs, char *text)
+struct node *doc_add_text(struct doc *d, enum node_kind kind, unsigned outputs, char *text)
 {
     struct node *parent = d->at, *n = text && !d->failed ? malloc(sizeof *n) : NULL;
 
@@ -54,24 +54,6 @@ static struct node *add_node(struct doc *d, enum node_kind kind, unsigned output
     *n = (struct node){.kind = kind, .outputs = outputs, .text = text, .parent = parent};
     *(parent->last ? &parent->last->next : &parent->first) = n;
     return parent->last = n;
-}
-
-static char *format(const char *fmt, va_list ap)
-{
-    char *text;
-
-    return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
-}
-
-struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
-                     const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    char *text = format(fmt, ap);
-    va_end(ap);
-    return add_node(d, kind, outputs, text);
 }
 
 struct node *doc_enter(struct doc *d, enum node_role role, struct node *section)
@@ -100,8 +82,7 @@ void doc_paragraph(struct doc *d, unsigned outputs, struct buf *lines)
     buf_destroy(lines);
 }
 
-struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
-                      const char *lines)
+struct node *doc_list(struct doc *d, unsigned outputs, const char *label, const char *lines)
 {
     if (!*lines)
         return &d->lost;
@@ -119,14 +100,8 @@ void doc_term(struct doc *d, unsigned outputs, const char *term, const char *mea
     d->failed |= n != &d->lost && !(n->more = strdup(meaning));
 }
 
-void doc_tile(struct doc *d, unsigned outputs, const char *name, const char *fmt, ...)
+void doc_set_tile(struct doc *d, struct node *n, char *more)
 {
-    struct node *n = doc_add(d, NODE_TILE, outputs, "%s", name);
-    va_list ap;
-
-    va_start(ap, fmt);
-    char *more = format(fmt, ap);
-    va_end(ap);
     char *note = more ? strchr(more, '\t') : NULL;
     if (n == &d->lost || !note) {
         d->failed = true;
@@ -218,11 +193,15 @@ static struct table_column *next_column(struct table *t, const char *head, bool 
     return c;
 }
 
-static void add_cell(struct table *t, const char *head, bool left, char *text)
+void table_add_text(struct table *t, const char *head, bool left, char *text)
 {
     struct table_column *column = next_column(t, head, left);
     char **cells = reallocarray(t->cells, t->ncells + 1, sizeof *cells);
 
+    if (left && text && !*text) {
+        free(text);
+        text = strdup("-");
+    }
     if (cells)
         t->cells = cells;
     if (!column || !cells || !text) {
@@ -232,20 +211,6 @@ static void add_cell(struct table *t, const char *head, bool left, char *text)
     }
     column->shown |= strcmp(text, "-") != 0;
     t->cells[t->ncells++] = text;
-}
-
-void table_print(struct table *t, const char *head, bool left, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    char *text = format(fmt, ap);
-    va_end(ap);
-    if (left && text && !*text) {
-        free(text);
-        text = strdup("-");
-    }
-    add_cell(t, head, left, text);
 }
 
 double table_round(double value, int decimals)
@@ -319,15 +284,6 @@ void escape_text(struct buf *b, const char *text, const char *replace(char c, ch
 void escape_plain(struct buf *b, const char *text)
 {
     escape_text(b, text, NULL);
-}
-
-void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_vadd_escaped(b, escape, fmt, ap);
-    va_end(ap);
 }
 
 void escape_lines(struct buf *b, escape_f *escape, const char *lines, const char *before)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "src/buf.h"
+#include "src/mem.h"
 
 /* The outputs in which a node is shown, as a mask. */
 enum { TO_HTML = 1, TO_TEXT = 2, TO_MARKDOWN = 4, TO_LATEX = 8, TO_PAGES = TO_HTML | TO_MARKDOWN };
@@ -84,8 +85,9 @@ void doc_init(struct doc *d);
 void doc_destroy(struct doc *d);
 
 /* Adds a node with its text. Returns it, for its further members, and never NULL. */
-struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
-                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define doc_add(d, kind, outputs, ...) \
+    doc_add_text(d, kind, outputs, mem_textf(NULL, __VA_ARGS__))
+struct node *doc_add_text(struct doc *d, enum node_kind kind, unsigned outputs, char *text);
 
 /* Adds a section, to which nodes are added until doc_end. A section but a
  * verdict, in which nothing is shown, is not shown itself. */
@@ -98,11 +100,11 @@ void doc_end(struct doc *d);
  * tile, of which fmt makes its value, a tab and its note. doc_paragraph destroys the lines. */
 void doc_lines(struct doc *d, unsigned outputs, const char *lines);
 void doc_paragraph(struct doc *d, unsigned outputs, struct buf *lines);
-struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
-                      const char *lines);
+struct node *doc_list(struct doc *d, unsigned outputs, const char *label, const char *lines);
 void doc_term(struct doc *d, unsigned outputs, const char *term, const char *meaning);
-void doc_tile(struct doc *d, unsigned outputs, const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+#define doc_tile(d, outputs, name, ...) \
+    doc_set_tile(d, doc_add(d, NODE_TILE, outputs, "%s", name), mem_textf(NULL, __VA_ARGS__))
+void doc_set_tile(struct doc *d, struct node *n, char *more);
 
 /* A table of texts and numbers. A column in which nothing is known is not shown. */
 #define TABLE_COLUMNS 24
@@ -127,10 +129,9 @@ void table_init(struct table *t, const char *caption, ...) __attribute__((format
 /* Add the next cell of a row: a text, or "-" if it is empty; a word among numbers; a number, or "-"
  * if it is not finite; a share, "-" likewise; a range, with a text behind it. The cells of the first
  * row define the columns. Each row begins with the first head and has the same heads. */
-#define table_text(t, head, ...) table_print(t, head, true, __VA_ARGS__)
-#define table_word(t, head, ...) table_print(t, head, false, __VA_ARGS__)
-void table_print(struct table *t, const char *head, bool left, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+#define table_text(t, head, ...) table_add_text(t, head, true, mem_textf(NULL, __VA_ARGS__))
+#define table_word(t, head, ...) table_add_text(t, head, false, mem_textf(NULL, __VA_ARGS__))
+void table_add_text(struct table *t, const char *head, bool left, char *text);
 void table_number(struct table *t, const char *head, double value, int decimals);
 void table_percent(struct table *t, const char *head, double share);
 void table_range(struct table *t, const char *head, double low, double high, int decimals,
@@ -189,9 +190,6 @@ escape_f escape_html, escape_markdown, escape_latex, escape_plain;
 
 /* Adds text as escape_plain does, and replaces ASCII characters, unless replace returns NULL. */
 void escape_text(struct buf *b, const char *text, const char *replace(char c, char scratch[8]));
-
-/* Adds fmt, in which "%s" is the only conversion, with its arguments escaped. */
-void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...);
 
 /* Adds each line, escaped, with `before` in front of it and a newline behind it. */
 void escape_lines(struct buf *b, escape_f *escape, const char *lines, const char *before);

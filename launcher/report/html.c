@@ -6,7 +6,7 @@
 
 #include "launcher/report/chart.h"
 
-#define add(b, ...) escape_format(b, escape_html, __VA_ARGS__)
+#define add(b, ...) buf_add_escaped(b, escape_html, __VA_ARGS__)
 
 /* The style sheet, light and dark, for screen and paper. Charts bring their light colours
  * (chart.h): c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is

@@ -39,12 +39,12 @@ void escape_markdown(struct buf *b, const char *text)
 
 static void write_markdown_table(struct buf *b, const struct table *t)
 {
-    escape_format(b, escape_markdown, "*%s*\n", t->caption);
+    buf_add_escaped(b, escape_markdown, "*%s*\n", t->caption);
     for (size_t row = 0; row < table_rows(t); row++) {
         buf_add(b, "\n|");
         for (size_t i = 0; i < t->ncolumns; i++)
             if (t->columns[i].shown)
-                escape_format(b, escape_markdown, " %s |", table_cell(t, row, i));
+                buf_add_escaped(b, escape_markdown, " %s |", table_cell(t, row, i));
         buf_add(b, row ? "" : "\n|");
         for (size_t i = 0; row == 0 && i < t->ncolumns; i++)
             if (t->columns[i].shown)
@@ -55,9 +55,9 @@ static void write_markdown_table(struct buf *b, const struct table *t)
 
 static void write_markdown_figure(struct buf *b, const struct node *n)
 {
-    escape_format(b, escape_markdown, "![%s]", n->chart->title);
+    buf_add_escaped(b, escape_markdown, "![%s]", n->chart->title);
     buf_addf(b, "(%s.svg)\n\n", n->text);
-    escape_format(b, escape_markdown, "*%s*\n\n", n->chart->caption);
+    buf_add_escaped(b, escape_markdown, "*%s*\n\n", n->chart->caption);
 }
 
 static const struct syntax markdown = {
@@ -131,7 +131,7 @@ static void escape_verbatim(struct buf *b, const char *line)
 
 static void write_latex_table(struct buf *b, const struct table *t)
 {
-    escape_format(b, escape_latex, "\\begin{table}[htbp]\n\\caption{%s}\n", t->caption);
+    buf_add_escaped(b, escape_latex, "\\begin{table}[htbp]\n\\caption{%s}\n", t->caption);
     buf_add(b, "\\centering\\footnotesize\\smallskip\n\\fitline{\\begin{tabular}{");
     for (size_t i = 0; i < t->ncolumns; i++)
         if (t->columns[i].shown)
@@ -141,7 +141,7 @@ static void write_latex_table(struct buf *b, const struct table *t)
         const char *gap = row < 2 ? "\\hline\n%s" : "%s";
         for (size_t i = 0; i < t->ncolumns; i++)
             if (t->columns[i].shown) {
-                escape_format(b, escape_latex, gap, table_cell(t, row, i));
+                buf_add_escaped(b, escape_latex, gap, table_cell(t, row, i));
                 gap = " & %s";
             }
         buf_add(b, " \\\\\n");
@@ -157,7 +157,7 @@ static void write_latex_figure(struct buf *b, const struct node *n)
         return;
     }
     buf_addf(b, "\\begin{figure}[htbp]\n\\centering\n\\includegraphics{%s}\n", n->text);
-    escape_format(b, escape_latex, "\\caption{%s}\n\\end{figure}\n\n", n->chart->caption);
+    buf_add_escaped(b, escape_latex, "\\caption{%s}\n\\end{figure}\n\n", n->chart->caption);
 }
 
 static const struct syntax latex = {
@@ -179,22 +179,22 @@ static void write_node(struct buf *b, const struct node *n, const struct syntax 
     switch (n->kind) {
     case NODE_SECTION:
         if (titled)
-            escape_format(b, s->escape, n->role == ROLE_VERDICT && s->verdict
+            buf_add_escaped(b, s->escape, n->role == ROLE_VERDICT && s->verdict
                                             ? s->verdict : s->headings[level < 2 ? level : 2],
                           n->text);
         write_children(b, n, s, level + titled);
         break;
     case NODE_LIST:
-        escape_format(b, s->escape, *n->text ? s->label : "", n->text);
+        buf_add_escaped(b, s->escape, *n->text ? s->label : "", n->text);
         buf_add(b, s->list[0]);
         for (const struct node *item = node_first(n, s->output); item;
              item = node_next(item, s->output))
-            escape_format(b, s->escape, s->list[1], item->text);
+            buf_add_escaped(b, s->escape, s->list[1], item->text);
         buf_add(b, s->list[2]);
         break;
     case NODE_TERM:
     case NODE_TILE:
-        escape_format(b, s->escape, s->term[strchr(n->text, '.') != NULL], n->text, n->more);
+        buf_add_escaped(b, s->escape, s->term[strchr(n->text, '.') != NULL], n->text, n->more);
         buf_add(b, !next && s->output == TO_MARKDOWN ? "\n" : "");
         break;
     case NODE_TABLE: s->table(b, n->table); break;
@@ -205,7 +205,7 @@ static void write_node(struct buf *b, const struct node *n, const struct syntax 
         buf_add(b, s->code[2]);
         break;
     case NODE_SENTENCE:
-        escape_format(b, s->escape, "%s", n->text);
+        buf_add_escaped(b, s->escape, "%s", n->text);
         buf_add(b, next && next->kind == NODE_SENTENCE ? s->break_ : "\n\n");
         break;
     default: /* a text and no more */
@@ -226,7 +226,7 @@ void markdown_write(const struct doc *d, struct buf *b)
     if (*d->comment)
         buf_addf(b, "<!-- %s -->\n\n", d->comment);
     if (*d->title)
-        escape_format(b, escape_markdown, "# %s: %s\n\n%s\n\n", d->title, d->heading, d->about);
+        buf_add_escaped(b, escape_markdown, "# %s: %s\n\n%s\n\n", d->title, d->heading, d->about);
     write_children(b, &d->root, &markdown, 0);
 }
 

@@ -3,7 +3,6 @@
 #include "launcher/report/document.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +86,8 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
     buf_destroy(&plain);
 }
 
-__attribute__((format(printf, 4, 5)))
-static void wrap(struct buf *b, const struct text_form *form, int indent, const char *fmt, ...)
+static void wrap(struct buf *b, const struct text_form *form, int indent, char *text)
 {
-    va_list ap;
-    char *text;
-
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
-    va_end(ap);
     b->failed |= !text;
     text_wrap(b, text ? text : "", indent, form->columns);
     free(text);
@@ -183,7 +174,7 @@ static void write_section(struct buf *b, const struct node *n, const struct text
 
     if (*n->text && !(n->untitled & TO_TEXT)) {
         buf_add(b, bold ? "\033[1m" : "");
-        wrap(b, form, 2, n->role == ROLE_VERDICT ? "%s" : "%s:", n->text);
+        wrap(b, form, 2, mem_textf(NULL, n->role == ROLE_VERDICT ? "%s" : "%s:", n->text));
         buf_add(b, bold ? "\033[0m" : "");
     }
     write_children(b, n, form);
@@ -198,10 +189,10 @@ static void write_node(struct buf *b, const struct node *n, const struct text_fo
     case NODE_PARAGRAPH: text_wrap(b, n->text, 0, form->columns); break;
     case NODE_LIST:
         for (const struct node *i = node_first(n, TO_TEXT); i; i = node_next(i, TO_TEXT))
-            wrap(b, form, 2, "%s%s%s", n->text, *n->text ? ": " : "- ", i->text);
+            wrap(b, form, 2, mem_textf(NULL, "%s%s%s", n->text, *n->text ? ": " : "- ", i->text));
         break;
     case NODE_TERM:
-    case NODE_TILE: wrap(b, form, 4, "%s %s", n->text, n->more); break;
+    case NODE_TILE: wrap(b, form, 4, mem_textf(NULL, "%s %s", n->text, n->more)); break;
     case NODE_TABLE: write_table(b, n->table, form); break;
     case NODE_FIGURE: write_bars(b, n->chart, form); break;
     case NODE_PICTURE: text_wrap(b, n->text, 2, form->columns); break;

@@ -3,7 +3,6 @@
 #include "launcher/scheduler/job.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "launcher/sandbox/sandbox.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
+#include "src/mem.h"
 
 #define PATIENCE_S 10
 #define MAX_TEXT ((size_t)1 << 20)
@@ -483,18 +483,12 @@ int job_options_decode(struct job_options *o, int nwords, char **given, struct e
 
 /* ---- the words of sbatch ---- */
 
-__attribute__((format(printf, 2, 3)))
-static void append_word(struct job_words *w, const char *fmt, ...)
+#define append_word(w, ...) append_text(w, mem_textf(NULL, __VA_ARGS__))
+static void append_text(struct job_words *w, char *word)
 {
-    char *word = NULL;
     struct err ignored;
-    va_list ap;
 
-    va_start(ap, fmt);
-    if (vasprintf(&word, fmt, ap) < 0)
-        word = NULL;
     w->failed |= !word || setting_append_line(&w->list, word, &ignored);
-    va_end(ap);
     free(word);
 }
 

@@ -3,7 +3,6 @@
 #include "launcher/script/script_values.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,22 +44,10 @@ const char *script_values_get(const struct script_values *s, const char *name)
 }
 
 /* Takes ownership of text. A NULL is reported later, by check_memory. */
+#define set_value(s, name, ...) set_text(s, name, mem_textf(NULL, __VA_ARGS__))
 static void set_text(struct script_values *s, const char *name, char *text)
 {
     s->values[place_of(s, name)].value = text;
-}
-
-__attribute__((format(printf, 3, 4)))
-static void set_value(struct script_values *s, const char *name, const char *fmt, ...)
-{
-    va_list ap;
-    char *text;
-
-    va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = NULL;
-    va_end(ap);
-    set_text(s, name, text);
 }
 
 static bool is_set(const struct study *s, const char *path)

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/script/template.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,15 +33,6 @@ void template_quote_sh(struct buf *dst, const char *text)
             buf_add_bytes(dst, text, 1);
     }
     buf_add(dst, "'");
-}
-
-void template_add_sh(struct buf *dst, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    buf_vadd_escaped(dst, template_quote_sh, fmt, ap);
-    va_end(ap);
 }
 
 static size_t line_at(const char *text, const char *p)

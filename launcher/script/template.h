@@ -50,7 +50,7 @@ size_t template_count_lines(const char *text);
 void template_quote_sh(struct buf *dst, const char *text);
 
 /* Adds text of sh, in which each %s, the only conversion, becomes one word. */
-void template_add_sh(struct buf *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define template_add_sh(dst, ...) buf_add_escaped(dst, template_quote_sh, __VA_ARGS__)
 
 /* Add lines of sh, and commands that export variables NAME=VALUE. */
 void template_add_lines(struct buf *b, const struct setting_lines *list);

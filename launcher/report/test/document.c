@@ -38,7 +38,7 @@ static void check_escapes(void)
     check_escape(escape_plain, "a<b>\t\x80", "a<b> ?", "plain");
 
     struct buf b = {0};
-    escape_format(&b, escape_html, "<i>%s</i>%s %", "<", "&");
+    buf_add_escaped(&b, escape_html, "<i>%s</i>%s %", "<", "&");
     is_str(b.data, "<i>&lt;</i>&amp; %", "characters of a format are not escaped");
     buf_destroy(&b);
     b = (struct buf){0};

@@ -3,7 +3,6 @@
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,17 +192,6 @@ void command_exit(const char *text, int *code, int *signal)
 }
 
 /* ---- messages ---- */
-
-json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
-{
-    char text[1024];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", (int)cause, "error", text);
-}
 
 enum cause message_cause(const json_t *answer)
 {

@@ -146,8 +146,8 @@ void command_exit(const char *text, int *code, int *signal);
 
 /* Return an answer that refuses with this reason, for CAUSE_OTHER or another cause. */
 #define message_refuse(...) message_refuse_for(CAUSE_OTHER, __VA_ARGS__)
-json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+#define message_refuse_for(cause, ...) json_pack("{s:b, s:i, s:o}", "ok", 0, "code", (int)(cause), \
+                                                 "error", json_sprintf(__VA_ARGS__))
 
 /* Returns the cause of a refusal; of another answer CAUSE_OTHER. */
 enum cause message_cause(const json_t *answer);
