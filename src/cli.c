@@ -87,6 +87,20 @@ const char *cli_suggest(const char *word, const char *const *names, char dst[CLI
     return dst;
 }
 
+int cli_choose(const char *word, const char *const *names, const char *what, struct err *e)
+{
+    char all[512] = "", near[CLI_SUGGESTION];
+
+    for (int i = 0; names && names[i]; i++) {
+        size_t n = strlen(all);
+        if (strcmp(names[i], word) == 0)
+            return i;
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", names[i]);
+    }
+    return err_set(e, ERR_USAGE, "%s '%.200s'%s (known: %s)", what, word,
+                   cli_suggest(word, names, near), all);
+}
+
 static const struct cli_option *find_long(const struct cli_option *options, const char *name,
                                           size_t length)
 {

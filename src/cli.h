@@ -113,6 +113,9 @@ const char *cli_nearest(const char *word, const char *const *names);
 #define CLI_SUGGESTION 128
 const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION]);
 
+/* Returns the place of word in names, or -1 with ERR_USAGE: "WHAT 'WORD' (known: NAME, NAME)". */
+int cli_choose(const char *word, const char *const *names, const char *what, struct err *e);
+
 /* Completion of command lines in bash, zsh and fish. The shells ask the program, which answers from
  * its tables of verbs and options.
  *

@@ -198,7 +198,7 @@ like gcs/proposal.md 'billed h: runs x hours x max\(gpus, cores/8, mem/64\)' "an
 like gcs/affinity.txt '^4 GPUs: n1, process 7, thread 0 on CPUs 0-3$' "affinity is attached"
 like gcs/proposal.tex '^.caption.*What GCS asks' "LaTeX has the same"
 exits 2 "another centre is refused" unetctl report -C s --proposal q --for cscs
-like "$ERR" "unknown centre; did you mean 'csc'\? .known: csc, gcs, idris" "with the list"
+like "$ERR" "unknown centre 'cscs'; did you mean 'csc'\? .known: csc, gcs, idris" "with the list"
 exits 2 "a centre without a proposal is refused" unetctl report -C s --for csc
 sed -i 's/^billing.*/billing: gpus*1e308*1e308/' site.yaml
 exits 3 "a formula without a finite value is refused" unetctl report -C s --proposal q --for gcs

@@ -139,15 +139,12 @@ static struct nodelist *read_lists(int n, char **operands, struct err *e)
 static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     static const char *const actions[] = {"expand", "compress", NULL};
-    bool expanded = strcmp(operands[0], actions[0]) == 0;
+    int action = cli_choose(operands[0], actions, "nodelist: unknown word", e);
+    struct nodelist *l = action < 0 ? NULL : read_lists(noperands - 1, operands + 1, e);
 
-    if (!expanded && strcmp(operands[0], actions[1]) != 0)
-        return err_set(e, ERR_USAGE, "nodelist: '%s' is neither expand nor compress%s", operands[0],
-                       cli_suggest(operands[0], actions, (char[CLI_SUGGESTION]){0}));
-    struct nodelist *l = read_lists(noperands - 1, operands + 1, e);
     if (!l)
         return -1;
-    int rc = print_list(l, expanded, e);
+    int rc = print_list(l, action == 0, e);
     nodelist_destroy(l);
     return rc;
 }

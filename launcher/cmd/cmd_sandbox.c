@@ -122,6 +122,8 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
     const char *verb = operands[0];
     struct sandbox sb;
 
+    if (cli_choose(verb, verbs, "sandbox: unknown word", e) < 0)
+        return -1;
     if (strcmp(verb, "exec") == 0 && nrest == 0)
         return err_set(e, ERR_USAGE, "sandbox exec: a command is missing; type 'unetctl sandbox "
                        "exec -- COMMAND'");
@@ -135,10 +137,7 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
         return refuse_inside(&sb, verb, e) < 0 ? -1 : run_down(sb.dir, e);
     if (strcmp(verb, "status") == 0)
         return run_status(&sb, e);
-    if (strcmp(verb, "exec") == 0)
-        return sandbox_require(&sb, e) < 0 ? -1 : sandbox_exec(&sb, opt.node, rest, e);
-    return err_set(e, ERR_USAGE, "sandbox: unknown word '%s'%s (known: up, down, status, exec)",
-                   verb, cli_suggest(verb, verbs, (char[CLI_SUGGESTION]){0}));
+    return sandbox_require(&sb, e) < 0 ? -1 : sandbox_exec(&sb, opt.node, rest, e);
 }
 
 static const struct cli_option options[] = {

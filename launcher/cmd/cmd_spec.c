@@ -80,14 +80,14 @@ static int choose_gpus(struct spec_answer *a, struct err *e)
 
 static int read_words(bool has_command, struct err *e)
 {
+    static const char *const resolvers[] = {"slurm", "tf", NULL};
+    static const char *const formats[] = {"json", "env", NULL};
+
     given.opt.is_tf = strcmp(given.resolver, "tf") == 0;
     given.opt.has_jobs = given.jobs;
-    if (!given.opt.is_tf && strcmp(given.resolver, "slurm") != 0)
-        return err_set(e, ERR_USAGE, "--resolver: unknown resolver '%s' (known: slurm, tf)",
-                       given.resolver);
-    if (strcmp(given.format, "json") != 0 && strcmp(given.format, "env") != 0)
-        return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, env)",
-                       given.format);
+    if (cli_choose(given.resolver, resolvers, "--resolver: unknown resolver", e) < 0 ||
+        cli_choose(given.format, formats, "--format: unknown format", e) < 0)
+        return -1;
     if (strcmp(given.format, "env") == 0 && (has_command || given.json))
         return err_set(e, ERR_USAGE, "--format env excludes a command and --json");
     if (given.host_suffix && given.host_suffix[strspn(given.host_suffix, NODELIST_NAME_CHARS)])

@@ -40,15 +40,10 @@ static int print_template(const char *name, struct err *e)
     static const char *const names[] = {"run_file.sh", "submit_file.sh", NULL};
     const struct engine *engine = engine_find(given.engine_name, e);
     char path[PATH_MAX], *text;
-    int i = 0;
+    int i = engine ? cli_choose(name, names, "template show: unknown template", e) : -1;
 
-    while (names[i] && strcmp(names[i], name) != 0)
-        i++;
-    if (!engine)
+    if (i < 0)
         return -1;
-    if (!names[i])
-        return err_set(e, ERR_USAGE, "template show: unknown template '%s' (known: run_file.sh, "
-                       "submit_file.sh)", name);
     text = script_template_read("", engine, i == 0 ? SCRIPT_RUN : SCRIPT_SUBMIT, path, e);
     if (!text)
         return -1;

@@ -247,7 +247,7 @@ int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
 
 static const char *const keys[] = {"ssh", "folder", "site", "unetctl", NULL};
 
-static char **member(struct remote_site *s, size_t i)
+static char **member(struct remote_site *s, int i)
 {
     return (char **[]){&s->host, &s->folder, &s->site, &s->unetctl}[i];
 }
@@ -256,14 +256,10 @@ static int take_keys(const struct document_node *mapping, struct remote_site *s,
 {
     for (size_t i = 0; i < mapping->count; i++) {
         const struct document_node *name = mapping->keys[i], *value = mapping->items[i];
-        size_t k = 0;
+        int k = cli_choose(name->text, keys, KEY ": unknown key", e);
 
-        while (keys[k] && strcmp(keys[k], name->text) != 0)
-            k++;
-        if (!keys[k])
-            return document_refuse(name, e, KEY ": unknown key '%s'%s (known: ssh, folder, site, "
-                                   "unetctl)", name->text,
-                                   cli_suggest(name->text, keys, (char[CLI_SUGGESTION]){0}));
+        if (k < 0)
+            return document_refuse(name, e, "%s", e->text);
         if (value->kind != DOCUMENT_TEXT || !*value->text)
             return document_refuse(value, e, KEY ".%s: must be a text", keys[k]);
         for (const char *p = value->text; *p; p++)

@@ -214,18 +214,12 @@ struct asked {
 int centre_check(const char *name, struct err *e)
 {
     const char *keys[NITEMS + 1] = {NULL};
-    char list[128] = "";
     size_t n = 0;
 
     for (size_t i = 0; i < NITEMS; i++)
-        if (items[i].key) {
-            strcat(strcat(list, n ? ", " : ""), items[i].key);
+        if (items[i].key)
             keys[n++] = items[i].key;
-            if (strcmp(items[i].key, name) == 0)
-                return 0;
-        }
-    return err_set(e, ERR_USAGE, "report: --for %s: unknown centre%s (known: %s)", name,
-                   cli_suggest(name, keys, (char[CLI_SUGGESTION]){0}), list);
+    return cli_choose(name, keys, "report: --for: unknown centre", e) < 0 ? -1 : 0;
 }
 
 /* Adds what each count has, "1 GPU: 120 s, 2: 61.3 s", or a blank. */

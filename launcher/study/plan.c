@@ -79,18 +79,10 @@ static int open_study(const struct plan_args *args, const struct variant *varian
     return rc;
 }
 
-static int check_kind(const char *kind, struct err *e)
-{
-    for (const char *const *known = plan_schedulers; *known; known++)
-        if (strcmp(kind, *known) == 0)
-            return 0;
-    return err_set(e, ERR_USAGE, "--scheduler: unknown scheduler '%s'%s (known: slurm, local, dry)",
-                   kind, cli_suggest(kind, plan_schedulers, (char[CLI_SUGGESTION]){0}));
-}
-
 static int choose_site(struct plan *p, const struct plan_args *args, struct err *e)
 {
-    if (args->scheduler && check_kind(args->scheduler, e))
+    if (args->scheduler &&
+        cli_choose(args->scheduler, plan_schedulers, "--scheduler: unknown scheduler", e) < 0)
         return -1;
     if (site_open(&p->site, p->study.site, e))
         return -1;

@@ -215,17 +215,11 @@ int site_names(struct setting_lines *names, struct err *e)
 static int unknown_site(const char *name, struct err *e)
 {
     struct setting_lines names;
-    char all[512] = "";
-    size_t length = 0;
-    int rc = site_names(&names, e);
 
-    for (size_t i = 0; i < names.count && length < sizeof all; i++)
-        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
-                                   names.lines[i]);
-    if (rc == 0)
-        err_set(e, ERR_CONFIG, "unknown site '%s'%s (known: %s; or the path of a file, with a /)",
-                name, cli_suggest(name, (const char *const *)names.lines,
-                                  (char[CLI_SUGGESTION]){0}), all);
+    if (site_names(&names, e) == 0) {
+        cli_choose(name, (const char *const *)names.lines, "unknown site", e);
+        err_set(e, ERR_CONFIG, "%s; or give the path of a file, with a /", e->text);
+    }
     setting_clear_lines(&names);
     return -1;
 }

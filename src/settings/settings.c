@@ -442,18 +442,11 @@ static int set_text(const struct setting *s, const char *text, void *dst, struct
 
 static int set_word(const struct setting *s, const char *text, void *dst, struct err *e)
 {
-    char all[256] = "";
+    int i = cli_choose(text, s->words, "unknown word", e);
 
-    for (int i = 0; s->words[i]; i++) {
-        if (strcmp(s->words[i], text) == 0) {
-            *(const char **)member_of(s, dst) = s->words[i];
-            return 0;
-        }
-        size_t n = strlen(all);
-        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", s->words[i]);
-    }
-    return err_set(e, ERR_USAGE, "unknown word '%.200s'%s (known: %s)", text,
-                   cli_suggest(text, s->words, (char[CLI_SUGGESTION]){0}), all);
+    if (i >= 0)
+        *(const char **)member_of(s, dst) = s->words[i];
+    return i < 0 ? -1 : 0;
 }
 
 static int set_number(const struct setting *s, const char *text, void *dst, struct err *e)
