@@ -89,9 +89,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_direct_conv_transpose2d,
     &simd_direct_conv_transpose2d_grad_input,
     &simd_direct_conv_transpose2d_grad_weights,
-    &simd_max_pool2d,
-    &simd_max_pool2d_grad,
-    &simd_max_pool2d_grad_add,
     NULL,
 };
 

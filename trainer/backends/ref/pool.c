@@ -128,26 +128,42 @@ VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, si
         }
 }
 
-/* Of four values the first largest gets dy as its gradient, the others 0. */
-VECTOR_CLONES static void ref_max_pool2d_grad_rows(const float *dy, const float *src, size_t width,
-                                                   size_t n, float *restrict dx)
+/* Of four values the first largest gets dy as its gradient, the others 0; `added` is added to all
+ * four, unless it is NULL. dx may be `added`. */
+static inline __attribute__((always_inline)) void
+grad_pair(const float *dy, const float *src, const float *added, size_t width, size_t n, float *dx)
 {
-    const float *below = src + width * n;
-    float *restrict dx_below = dx + width * n;
+    const float *below = src + width * n, *more = added ? added + width * n : NULL;
+    float *dx_below = dx + width * n;
 
     for (size_t x = 0; x < width / 2; x++, dy += n) {
+#pragma omp simd
         for (size_t c = 0; c < n; c++) {
-            float top = src[c] >= src[n + c] ? src[c] : src[n + c];
-            float bottom = below[c] >= below[n + c] ? below[c] : below[n + c];
-            float d_top = top >= bottom ? dy[c] : 0, d_bottom = top >= bottom ? 0 : dy[c];
+            float left = src[c], right = src[n + c], low = below[c], far = below[n + c], d = dy[c];
+            float top = left >= right ? left : right, bottom = low >= far ? low : far;
+            float up = top >= bottom ? d : 0, down = top >= bottom ? 0 : d;
+            float v0 = left >= right ? up : 0, v1 = left >= right ? 0 : up;
+            float v2 = low >= far ? down : 0, v3 = low >= far ? 0 : down;
 
-            dx[c] = src[c] >= src[n + c] ? d_top : 0;
-            dx[n + c] = src[c] >= src[n + c] ? 0 : d_top;
-            dx_below[c] = below[c] >= below[n + c] ? d_bottom : 0;
-            dx_below[n + c] = below[c] >= below[n + c] ? 0 : d_bottom;
+            dx[c] = added ? v0 + added[c] : v0;
+            dx[n + c] = added ? v1 + added[n + c] : v1;
+            dx_below[c] = added ? v2 + more[c] : v2;
+            dx_below[n + c] = added ? v3 + more[n + c] : v3;
         }
         src += 2 * n, below += 2 * n, dx += 2 * n, dx_below += 2 * n;
+        if (added)
+            added += 2 * n, more += 2 * n;
     }
+}
+
+VECTOR_CLONES static void ref_max_pool2d_grad_rows(const float *dy, const float *src,
+                                                   const float *added, size_t width, size_t n,
+                                                   float *dx)
+{
+    if (added)
+        grad_pair(dy, src, added, width, n, dx);
+    else
+        grad_pair(dy, src, NULL, width, n, dx);
 }
 
 static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
@@ -168,35 +184,47 @@ static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static void grad_pairs(const struct tensor *dy, const struct tensor *src, float *dx)
+/* Writes n values of dx that no window covers: those of `added`, or 0. */
+static void fill_uncovered(const float *added, size_t n, float *dx)
 {
-    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    for (size_t i = 0; i < n; i++)
+        dx[i] = added ? added[i] : 0;
+}
+
+static void grad_pairs(const float *added, const struct tensor *dy, const struct tensor *src,
+                       float *dx)
+{
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W], line = width * n;
     size_t height = (size_t)dy->shape.dim[DIM_H], rest = (size_t)src->shape.dim[DIM_H] - 2 * height;
     size_t nrows = (size_t)dy->shape.dim[DIM_N] * height;
 
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
-        size_t from = tensor_halved_row(src, row, height) * width * n;
+        size_t from = tensor_halved_row(src, row, height) * line;
+        const float *more = added ? added + from : NULL;
+        float *to = dx + from;
 
-        ref_max_pool2d_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n,
-                                 dx + from);
-        if (width % 2)
-            for (size_t c = (width - 1) * n; c < width * n; c++)
-                dx[from + c] = dx[from + width * n + c] = 0;
+        ref_max_pool2d_grad_rows(dy->data + row * (width / 2) * n, src->data + from, more, width, n,
+                                 to);
+        for (size_t i = 1; width % 2 && i <= 2; i++)
+            fill_uncovered(more ? more + i * line - n : NULL, n, to + i * line - n);
         if (rest && row % height == height - 1)
-            memset(dx + from + 2 * width * n, 0, width * n * sizeof *dx);
+            fill_uncovered(more ? more + 2 * line : NULL, line, to + 2 * line);
     }
 }
 
 static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    (op->attr.kernel == 3 ? grad_windows : grad_pairs)(op->in[0], op->in[1], op->out[0]->data);
+    if (op->attr.kernel == 3)
+        grad_windows(op->in[0], op->in[1], op->out[0]->data);
+    else
+        grad_pairs(NULL, op->in[0], op->in[1], op->out[0]->data);
     return 0;
 }
 
 static int ref_max_pool2d_prepare_grad_add(struct op *op, struct err *e)
 {
-    op->workspace_size = tensor_nbytes(op->out[0]);
+    op->workspace_size = op->attr.kernel == 3 ? tensor_nbytes(op->out[0]) : 0;
     return 0;
 }
 
@@ -205,7 +233,11 @@ static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err
     const float *a = op->in[0]->data, *dx = op->workspace;
     float *dst = op->out[0]->data;
 
-    (op->attr.kernel == 3 ? grad_windows : grad_pairs)(op->in[1], op->in[2], op->workspace);
+    if (op->attr.kernel != 3) {
+        grad_pairs(a, op->in[1], op->in[2], dst);
+        return 0;
+    }
+    grad_windows(op->in[1], op->in[2], op->workspace);
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < tensor_count(op->out[0]); i++)
         dst[i] = a[i] + dx[i];
