@@ -31,7 +31,7 @@ struct norm_work_plan {
     bool relu;       /* behind the norm */
 };
 
-/* The workspace: 2C sums and the number of pixels, over all replicas once norm_work_replicas() has
+/* The workspace: 2C sums and the number of pixels, over all replicas once norm_sum_replicas() has
  * run, as doubles; [CHUNKS][2C] doubles of sums of each chunk; the coefficients. */
 struct norm_work {
     const struct norm_work_plan *plan;
@@ -39,35 +39,13 @@ struct norm_work {
     float *k[NORM_WORK_VALUES];
 };
 
-bool norm_work_supports(const struct op *op);
-int norm_work_prepare(struct op *op, struct err *e);
-
-struct norm_work norm_work_of(const struct op *op);
-
-/* Repeats the coefficients to whole vectors. */
-void norm_work_repeat(const struct norm_work *w);
-
-/* Computes w->sums over the whole tensors: of x - shift and its square, or with dy those of
- * grad_sums (norm_rows.h). */
-void norm_work_sum(const struct norm_work *w, const float *dy, const float *x);
-
-/* Completes w->sums[2C + 1] with the number of pixels, or sets all to 0 if this replica has no
- * image. With attr.sync, adds up those of all replicas. Returns -1 if that fails. */
-int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
-                       struct err *e);
-
-/* Writes dst = a x + c, with a ReLU at least 0, or with dy the gradient. */
-void norm_work_apply(const struct norm_work *w, const float *dy, const float *x, float *dst);
-
-/* Sums and passes over whole tensors for batch norm. */
-
 #define BLOCK 64     /* rows that are added up as floats */
 #define MAX_LANES 16
 #define ROWS 4096    /* values that one thread takes at a time, about */
 #define STREAM ((size_t)1 << 22) /* floats of a result, at least, that is written past the cache */
 #define ALIGN 64
 
-bool norm_work_supports(const struct op *op)
+static bool norm_work_supports(const struct op *op)
 {
     return norm_rows_best(tensor_channels(op->in[0])) != NULL;
 }
@@ -77,7 +55,7 @@ static size_t norm_work_count_doubles(size_t nchannels)
     return 2 * nchannels + 2 + (size_t)CHUNKS * 2 * nchannels;
 }
 
-int norm_work_prepare(struct op *op, struct err *e)
+static int norm_work_prepare(struct op *op, struct err *e)
 {
     const struct tensor *x = op->in[0];
     struct norm_work_plan n = {.npixels = tensor_pixels(x), .nchannels = tensor_channels(x),
@@ -92,7 +70,7 @@ int norm_work_prepare(struct op *op, struct err *e)
     return simd_keep(op, &n, sizeof n, e);
 }
 
-struct norm_work norm_work_of(const struct op *op)
+static struct norm_work norm_work_of(const struct op *op)
 {
     struct norm_work w = {.plan = op->priv, .sums = op->workspace};
 
@@ -103,7 +81,8 @@ struct norm_work norm_work_of(const struct op *op)
     return w;
 }
 
-void norm_work_repeat(const struct norm_work *w)
+/* Repeats the coefficients to whole vectors. */
+static void norm_work_repeat(const struct norm_work *w)
 {
     for (size_t i = 0; i < NORM_WORK_VALUES; i++)
         for (size_t c = w->plan->nchannels; c < w->plan->step; c++)
@@ -163,7 +142,9 @@ static void add_range(const struct norm_work *w, const struct range *r, double *
     add_block(w, r->dy ? dy : NULL, x, 1, 0, total);
 }
 
-void norm_work_sum(const struct norm_work *w, const float *dy, const float *x)
+/* Computes w->sums over the whole tensors: of x - shift and its square, or with dy those of
+ * grad_sums (norm_rows.h). */
+static void norm_work_sum(const struct norm_work *w, const float *dy, const float *x)
 {
     size_t nchannels = w->plan->nchannels;
 
@@ -179,17 +160,6 @@ void norm_work_sum(const struct norm_work *w, const float *dy, const float *x)
     for (size_t i = 0; i < CHUNKS; i++)
         for (size_t c = 0; c < 2 * nchannels; c++)
             w->sums[c] += w->chunks[i * 2 * nchannels + c];
-}
-
-int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
-                       struct err *e)
-{
-    size_t n = 2 * w->plan->nchannels;
-
-    w->sums[n] = (double)w->plan->npixels;
-    if (x->empty)
-        memset(w->sums, 0, (n + 1) * sizeof *w->sums);
-    return op->attr.sync && x->sum ? x->sum(x->sum_arg, w->sums, n + 1, e) : 0;
 }
 
 /* Applies y = a x + c, or with dy the gradient, to nsteps steps. */
@@ -210,7 +180,8 @@ static void map_steps(const struct norm_work *w, const float *dy, const float *x
                            w->k[NORM_WORK_A] + i, w->k[NORM_WORK_C] + i, dst + i);
 }
 
-void norm_work_apply(const struct norm_work *w, const float *dy, const float *x, float *dst)
+/* Writes dst = a x + c, with a ReLU at least 0, or with dy the gradient. */
+static void norm_work_apply(const struct norm_work *w, const float *dy, const float *x, float *dst)
 {
     const struct norm_work_plan *n = w->plan;
     struct range r = range_of(n, dy, x, 0, n->npixels);
@@ -247,30 +218,6 @@ static void remove_shift(const struct op *op, const struct norm_work *w)
     }
 }
 
-static void batch_norm_finish_statistics(const struct op *op, const struct norm_work *w)
-{
-    size_t nchannels = tensor_channels(op->in[0]);
-    float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
-    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
-    float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
-    double count = w->sums[2 * nchannels];
-    double unbiased = count > 1 ? count / (count - 1) : 1;
-
-    for (size_t c = 0; c < nchannels; c++) {
-        double mean = w->sums[c] / count;
-        double var = fmax(w->sums[nchannels + c] / count - mean * mean, 0);
-
-        mean_out[c] = (float)mean;
-        scale_out[c] = (float)(1 / sqrt(var + op->attr.eps));
-        double momentum = op_is_fresh(running_mean[c], running_var[c]) ? 1 : op->attr.momentum;
-        running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
-        running_var[c] =
-            (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);
-        w->k[NORM_WORK_A][c] = gamma[c] * scale_out[c];
-        w->k[NORM_WORK_C][c] = beta[c] - mean_out[c] * w->k[NORM_WORK_A][c];
-    }
-}
-
 static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
                            struct err *e)
 {
@@ -278,9 +225,9 @@ static int find_statistics(const struct op *op, struct exec *x, const struct nor
     norm_work_repeat(w);
     norm_work_sum(w, NULL, op->in[0]->data);
     remove_shift(op, w);
-    if (norm_work_replicas(op, w, x, e) < 0)
+    if (norm_sum_replicas(op, x, w->sums, e) < 0)
         return -1;
-    batch_norm_finish_statistics(op, w);
+    norm_finish_statistics(op, w->sums, w->k[NORM_WORK_A], w->k[NORM_WORK_C]);
     norm_work_repeat(w);
     return 0;
 }
@@ -297,15 +244,9 @@ static int batch_norm_run(struct op *op, struct exec *x, struct err *e)
 
 static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 {
-    size_t nchannels = tensor_channels(op->in[0]);
-    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
-    const float *mean = op->in[3]->data, *var = op->in[4]->data;
     struct norm_work w = norm_work_of(op);
 
-    for (size_t c = 0; c < nchannels; c++) {
-        w.k[NORM_WORK_A][c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
-        w.k[NORM_WORK_C][c] = beta[c] - mean[c] * w.k[NORM_WORK_A][c];
-    }
+    norm_running_map(op, w.k[NORM_WORK_A], w.k[NORM_WORK_C]);
     norm_work_repeat(&w);
     norm_work_apply(&w, NULL, op->in[0]->data, op->out[0]->data);
     return 0;
@@ -353,7 +294,7 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
                                        * later */
         dgamma[c] = (float)(w->sums[nchannels + c] * (double)scale[c]);
     }
-    if (norm_work_replicas(op, w, x, e) < 0)
+    if (norm_sum_replicas(op, x, w->sums, e) < 0)
         return -1;
     for (size_t c = 0; c < nchannels; c++) {
         double count = w->sums[2 * nchannels], s = (double)scale[c], a = (double)gamma[c] * s;

@@ -30,23 +30,10 @@ struct conv2d {
     bool relu;   /* a ReLU is applied to the results */
 };
 
-bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
-
-/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if the
- * number of vectors is even. */
-struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide);
-
-/* Copies row y, counted over all images, with a border of zeros. */
-void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
-
-/* Returns the index of the packed weight of tap (i, j), source channel s and result channel d, for
- * pixel p of a group. */
-size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p);
-
 #define BAND 16      /* rows of results of a task */
 #define MAX_CHANNELS 64
 
-bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
+static bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
 {
     const struct conv_rows *rows = conv_rows_best();
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
@@ -61,7 +48,9 @@ bool conv2d_supports(const struct op *op, const struct tensor *src, const struct
            (size_t)src->shape.dim[DIM_W] % (rows->lanes / nd) == 0;
 }
 
-struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide)
+/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if the
+ * number of vectors is even. */
+static struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide)
 {
     size_t lanes, ns = tensor_channels(src), nd = tensor_channels(dst);
     struct conv2d plan = {.rows = conv_rows_best(), .n = (size_t)src->shape.dim[DIM_N],
@@ -92,7 +81,8 @@ struct ring {
     const struct conv2d *conv;
 };
 
-void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row)
+/* Copies row y, counted over all images, with a border of zeros. */
+static void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row)
 {
     size_t ci = c->src_channels, n = c->w * ci;
 
@@ -113,7 +103,10 @@ static void fill_row(const struct ring *r, const struct tensor *src, size_t imag
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
 }
 
-size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p)
+/* Returns the index of the packed weight of tap (i, j), source channel s and result channel d, for
+ * pixel p of a group. */
+static size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d,
+                               size_t p)
 {
     size_t wide = c->nvectors * c->rows->lanes, k = (j + p) * c->src_channels + s;
 

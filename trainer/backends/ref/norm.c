@@ -58,9 +58,7 @@ static void repeat(const struct coefficients *k, size_t nchannels)
     vector_repeat(k->c, nchannels);
 }
 
-/* Completes sums[2C + 1], two sums per channel, with the number of pixels, or sets all to 0 if this
- * replica has no image. With attr.sync, adds up those of all replicas. */
-static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, struct err *e)
+int norm_sum_replicas(const struct op *op, struct exec *x, double *sums, struct err *e)
 {
     size_t n = 2 * tensor_channels(op->in[0]);
 
@@ -116,10 +114,11 @@ static void relu(const struct op *op)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-static void ref_batch_norm_finish_statistics(const struct op *op, const double *sums)
+void norm_finish_statistics(const struct op *op, const double *sums, float *a, float *shift)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
     float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
     double count = sums[2 * nchannels];
     double unbiased = count > 1 ? count / (count - 1) : 1;
@@ -134,24 +133,32 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
         running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
         running_var[c] =
             (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);
+        a[c] = gamma[c] * scale_out[c];
+        shift[c] = beta[c] - mean_out[c] * a[c];
+    }
+}
+
+void norm_running_map(const struct op *op, float *a, float *shift)
+{
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
+    const float *mean = op->in[3]->data, *var = op->in[4]->data;
+
+    for (size_t c = 0; c < tensor_channels(op->in[0]); c++) {
+        a[c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
+        shift[c] = beta[c] - mean[c] * a[c];
     }
 }
 
 static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
-    const float *src = op->in[0]->data, *gamma = op->in[1]->data, *beta = op->in[2]->data;
-    const float *mean = op->out[1]->data, *scale = mean + nchannels;
+    const float *src = op->in[0]->data;
     double *sums = op->workspace;
 
     chunks_sum(src, src, npixels, nchannels, sums);
-    if (sum_over_replicas(op, x, sums, e) < 0)
+    if (norm_sum_replicas(op, x, sums, e) < 0)
         return -1;
-    ref_batch_norm_finish_statistics(op, sums);
-    for (size_t c = 0; c < nchannels; c++) {
-        k.a[c] = gamma[c] * scale[c];
-        k.c[c] = beta[c] - mean[c] * k.a[c];
-    }
+    norm_finish_statistics(op, sums, k.a, k.c);
     return 0;
 }
 
@@ -172,14 +179,9 @@ static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
 static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
-    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
-    const float *mean = op->in[3]->data, *var = op->in[4]->data;
     struct coefficients k = coefficients_of(op);
 
-    for (size_t c = 0; c < nchannels; c++) {
-        k.a[c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
-        k.c[c] = beta[c] - mean[c] * k.a[c];
-    }
+    norm_running_map(op, k.a, k.c);
     repeat(&k, nchannels);
     apply(&k, op->in[0]->data, NULL, npixels, nchannels, op->out[0]->data);
     return 0;
@@ -244,7 +246,7 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
     *grad = dy;
     chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
-    if (sum_over_replicas(op, x, sums, e) < 0)
+    if (norm_sum_replicas(op, x, sums, e) < 0)
         return -1;
     for (size_t c = 0; c < nchannels; c++) {
         double count = sums[2 * nchannels], s = (double)scale[c], m = (double)mean[c];

@@ -3,7 +3,7 @@
  * with it, and the CPU backend "simd" falls back to it.
  *
  * Its table has one kernel ref_NAME for each OP(NAME) of core/ops.def; only backends/ reads the
- * table, and the CPU's backend uses the sums per channel below too. A kernel's data are the tensors
+ * table, and the CPU's backend uses what is declared below it too. A kernel's data are the tensors
  * of its op, which a graph has planned and bound. It promises that sums have a fixed order, which
  * does not depend on the number of threads, so that a training gives the same numbers on any
  * machine with the same kind of processor.
@@ -49,5 +49,14 @@ size_t chunks_workspace(size_t nchannels);
  * if b is NULL. */
 void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels,
                 double *workspace);
+
+/* What backends share of batch norm, whose y is a x + shift; sums[2C + 1] has two for each channel.
+ * norm_sum_replicas() completes them with the number of pixels, or sets all to 0 if this replica
+ * has no image, and with attr.sync adds up those of all replicas; -1 if that fails. From sums of x
+ * and x^2 norm_finish_statistics() makes the saved and the running statistics, a and shift;
+ * norm_running_map() sets these from the running statistics. */
+int norm_sum_replicas(const struct op *op, struct exec *x, double *sums, struct err *e);
+void norm_finish_statistics(const struct op *op, const double *sums, float *a, float *shift);
+void norm_running_map(const struct op *op, float *a, float *shift);
 
 #endif
