@@ -186,6 +186,7 @@ struct op_kind {
                  struct err *e);
     /* Append the ops that compute in[i]->grad from out[0]->grad. NULL: not differentiable. */
     int (*grad)(struct graph *g, const struct op *op, struct err *e);
+    const struct op_kind *grad_kind; /* what ops_grad_first() appends */
 };
 
 struct op {

@@ -126,8 +126,7 @@ static struct tensor *append_conv_transpose(struct graph *g, const struct networ
         check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
-    x = a->kernel == 2 ? conv_transpose2d_append(g, a->name, x, a->channels, e)
-                       : conv2d_append_transposed(g, a->name, x, a->channels, e);
+    x = conv_transpose2d_append(g, a->name, x, a->channels, (int)a->kernel, e);
     set_weights(g, a);
     return x;
 }

@@ -6,8 +6,8 @@
 #include <math.h>
 
 /* Convolution and its gradients. The gradient of the input, as an op of its own, is also a
- * transposed convolution with the same window and stride (conv2d_append_transposed: 3x3, 2). 2x2
- * windows are in conv_transpose2d.c. */
+ * transposed convolution with the same window and stride (3x3, 2); 2x2 windows have ops of their
+ * own. */
 
 /* Indices into the shape of the weights, [O][I][K][K]. */
 enum { OUT_CHANNELS, IN_CHANNELS };
@@ -83,36 +83,40 @@ static int append_grad_weights(struct graph *g, const struct op_kind *kind,
     return !db || graph_append(g, &bias_grad_kind, NULL, &dy, &db, e) ? 0 : -1;
 }
 
+/* Appends the gradient of the input, by an op of this kind on dy and w, unless it needs none. */
+static int append_grad_input(struct graph *g, const struct op *op, const struct op_kind *kind,
+                             const struct op_attr *attr, struct err *e)
+{
+    struct tensor *x = op->in[0], *in[3] = {op->out[0]->grad, op->in[1]};
+
+    return x->needs_grad ? add_to_grad(g, x, graph_append_result(g, kind, attr, in, e), e) : 0;
+}
+
 /* Appends the gradient of the weights first, so that replicas exchange it while that of the input
  * is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+    struct tensor *x = op->in[0];
     struct op_attr attr = op->attr;
 
-    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, dy, x, w, b, e))
+    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, op->out[0]->grad, x, op->in[1],
+                            op->in[2], e))
         return -1;
-    if (!x->needs_grad)
-        return 0;
     attr.height = x->shape.dim[DIM_H];
     attr.width = x->shape.dim[DIM_W];
-    return add_to_grad(g, x, graph_append_result(g, &conv2d_grad_input_kind, &attr,
-                                                 (struct tensor *[]){dy, w}, e), e);
+    return append_grad_input(g, op, &conv2d_grad_input_kind, &attr, e);
 }
 
 /* The transposed convolution is linear in its input and its weights: the gradient of the weights is
  * that of a convolution with both exchanged, the gradient of the input is a convolution. */
 static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
     struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride};
 
-    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, x, dy, w, NULL, e))
+    if (append_grad_weights(g, &conv2d_grad_weights_kind, &attr, op->in[0], op->out[0]->grad,
+                            op->in[1], NULL, e))
         return -1;
-    if (!x->needs_grad)
-        return 0;
-    return add_to_grad(g, x, graph_append_result(g, &conv2d_kind, &attr,
-                                                 (struct tensor *[]){dy, w, NULL}, e), e);
+    return append_grad_input(g, op, &conv2d_kind, &attr, e);
 }
 
 const struct op_kind conv2d_kind = {
@@ -140,50 +144,32 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
     return conv2d_append_dilated(g, name, x, channels, kernel, stride, 1, bias, e);
 }
 
+/* Sets in[1] and in[2] to the weights of a convolution and its bias, if it has one, with PyTorch's
+ * default, kaiming_uniform_(a = sqrt(5)), which draws both from +-1 / sqrt(fan in). */
+static void add_weights(struct graph *g, const char *name, struct shape shape, int64_t fan_in,
+                        int64_t nbias, struct tensor **in, struct err *e)
+{
+    double bound = 1 / sqrt((double)fan_in * (double)(shape.dim[2] * shape.dim[3]));
+
+    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    if (in[1] && nbias)
+        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, (struct shape){1, {nbias}}, -bound,
+                            bound, e);
+}
+
 struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct tensor *x,
                                      int64_t channels, int kernel, int stride, int dilation,
                                      bool bias, struct err *e)
 {
     struct op_attr attr = {.kernel = kernel, .stride = stride, .dilation = dilation};
     struct tensor *in[3] = {x};
-    struct shape shape;
-    double bound;
+    int64_t nx = x ? x->shape.dim[DIM_C] : 0;
 
     if (!x)
         return NULL;
-    /* PyTorch's default, kaiming_uniform_(a = sqrt(5)), draws from +-1 / sqrt(fan in), also for the
-     * bias. */
-    bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
-    shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
-    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
-    shape = (struct shape){1, {channels}};
-    if (in[1] && bias)
-        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    add_weights(g, name, (struct shape){4, {channels, nx, kernel, kernel}}, nx, bias ? channels : 0,
+                in, e);
     return graph_append_result(g, &conv2d_kind, &attr, in, e);
-}
-
-struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
-                                        int64_t channels, struct err *e)
-{
-    struct op_attr attr = {.kernel = 3, .stride = 2};
-    struct tensor *w, *y, *b = NULL;
-    struct shape shape;
-    double bound;
-
-    if (!x)
-        return NULL;
-    attr.height = 2 * x->shape.dim[DIM_H];
-    attr.width = 2 * x->shape.dim[DIM_W];
-    bound = 1 / sqrt((double)channels * 9); /* from output channels: see conv_transpose2d.c */
-    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
-    w = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
-    shape = (struct shape){1, {channels}};
-    if (w)
-        b = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    if (!b)
-        return NULL;
-    y = graph_append_result(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){x, w}, e);
-    return graph_append_result(g, &bias_kind, NULL, (struct tensor *[]){y, b}, e);
 }
 
 /* The transposed convolution of 2x2 windows and its gradients. */
@@ -229,14 +215,10 @@ static int infer_grad_weights_transposed(const struct op_attr *attr, struct tens
 
 static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
-
-    if (append_grad_weights(g, &conv_transpose2d_grad_weights_kind, NULL, dy, x, w, b, e))
+    if (append_grad_weights(g, &conv_transpose2d_grad_weights_kind, NULL, op->out[0]->grad,
+                            op->in[0], op->in[1], op->in[2], e))
         return -1;
-    if (!x->needs_grad)
-        return 0;
-    return add_to_grad(g, x, graph_append_result(g, &conv_transpose2d_grad_input_kind, NULL,
-                                                 (struct tensor *[]){dy, w}, e), e);
+    return append_grad_input(g, op, &conv_transpose2d_grad_input_kind, NULL, e);
 }
 
 const struct op_kind conv_transpose2d_kind = {
@@ -253,20 +235,22 @@ const struct op_kind conv_transpose2d_grad_weights_kind = {
 };
 
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
-                                       int64_t channels, struct err *e)
+                                       int64_t channels, int kernel, struct err *e)
 {
-    struct tensor *in[3] = {x};
-    struct shape shape;
-    double bound;
+    struct op_attr attr = {.kernel = 3, .stride = 2};
+    struct tensor *in[3] = {x}, *y;
 
     if (!x)
         return NULL;
     /* PyTorch computes the fan in from dimension 1 of the weights, here the output channels. */
-    bound = 1 / sqrt((double)channels * 4);
-    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 2, 2}};
-    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
-    shape = (struct shape){1, {channels}};
-    if (in[1])
-        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    return graph_append_result(g, &conv_transpose2d_kind, NULL, in, e);
+    add_weights(g, name, (struct shape){4, {x->shape.dim[DIM_C], channels, kernel, kernel}},
+                channels, channels, in, e);
+    if (kernel == 2)
+        return graph_append_result(g, &conv_transpose2d_kind, NULL, in, e);
+    if (!in[2])
+        return NULL;
+    attr.height = 2 * x->shape.dim[DIM_H];
+    attr.width = 2 * x->shape.dim[DIM_W];
+    y = graph_append_result(g, &conv2d_grad_input_kind, &attr, in, e);
+    return graph_append_result(g, &bias_kind, NULL, (struct tensor *[]){y, in[2]}, e);
 }

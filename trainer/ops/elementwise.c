@@ -23,21 +23,22 @@ int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struc
     return 0;
 }
 
-/* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to
- * x->grad. 0, or -1 with the error set. */
-static int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
-                           const struct op_attr *attr, struct tensor *dy, struct err *e)
+int ops_infer_sized(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                    struct err *e)
 {
-    return x->needs_grad ? add_to_grad(g, x, graph_append_result(g, kind, attr, &dy, e), e) : 0;
+    out[0] = shape_nhwc(in[0]->shape.dim[DIM_N], attr->height, attr->width, attr->channels);
+    return 0;
 }
 
-int ops_append_sized_grad(struct graph *g, const struct op *op, const struct op_kind *kind,
-                          struct err *e)
+int ops_grad_first(struct graph *g, const struct op *op, struct err *e)
 {
-    const int64_t *x = op->in[0]->shape.dim;
-    struct op_attr attr = {.height = x[DIM_H], .width = x[DIM_W], .channels = x[DIM_C]};
+    struct tensor *x = op->in[0], *in[] = {op->out[0]->grad, x};
+    struct op_attr attr = op->attr;
 
-    return ops_append_grad(g, op->in[0], kind, &attr, op->out[0]->grad, e);
+    attr.height = x->shape.dim[DIM_H];
+    attr.width = x->shape.dim[DIM_W];
+    attr.channels = x->shape.dim[DIM_C];
+    return add_to_grad(g, x, graph_append_result(g, op->kind->grad_kind, &attr, in, e), e);
 }
 
 const struct op_kind *const op_kinds[] = {
@@ -134,14 +135,9 @@ static int infer_dropout(const struct op_attr *attr, struct tensor *const *in, s
 }
 
 /* With the same attr.stream the op drops the same elements of the gradient. */
-static int grad_dropout(struct graph *g, const struct op *op, struct err *e)
-{
-    return ops_append_grad(g, op->in[0], &dropout_kind, &op->attr, op->out[0]->grad, e);
-}
-
 const struct op_kind dropout_kind = {
     .name = "dropout", .nin = 1, .nout = 1, .inplace = true, .infer = infer_dropout,
-    .grad = grad_dropout,
+    .grad = ops_grad_first, .grad_kind = &dropout_kind,
 };
 
 struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e)
@@ -200,20 +196,15 @@ const struct op_kind cast_kind = {
 static int infer_reshape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                          struct err *e)
 {
-    out[0] = shape_nhwc(in[0]->shape.dim[DIM_N], attr->height, attr->width, attr->channels);
+    ops_infer_sized(attr, in, out, e);
     if (shape_count(&out[0]) != tensor_count(in[0]))
         return err_set(e, ERR_INTERNAL, "reshape: the result has another size");
     return 0;
 }
 
-static int grad_reshape(struct graph *g, const struct op *op, struct err *e)
-{
-    return ops_append_sized_grad(g, op, &reshape_kind, e);
-}
-
 const struct op_kind reshape_kind = {
     .name = "reshape", .nin = 1, .nout = 1, .inplace = true, .infer = infer_reshape,
-    .grad = grad_reshape,
+    .grad = ops_grad_first, .grad_kind = &reshape_kind,
 };
 
 struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e)
@@ -287,27 +278,12 @@ static int infer_subsample(const struct op_attr *attr, struct tensor *const *in,
     return 0;
 }
 
-static int infer_grad_subsample(const struct op_attr *attr, struct tensor *const *in,
-                                struct shape *out, struct err *e)
-{
-    const int64_t *dy = in[0]->shape.dim;
-
-    if ((attr->height + 1) / 2 != dy[DIM_H] || (attr->width + 1) / 2 != dy[DIM_W])
-        return err_set(e, ERR_INTERNAL, "subsample: gradient does not fit the input");
-    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, attr->channels);
-    return 0;
-}
-
-static int grad_subsample(struct graph *g, const struct op *op, struct err *e)
-{
-    return ops_append_sized_grad(g, op, &subsample_grad_kind, e);
-}
-
 const struct op_kind subsample_kind = {
-    .name = "subsample", .nin = 1, .nout = 1, .infer = infer_subsample, .grad = grad_subsample,
+    .name = "subsample", .nin = 1, .nout = 1, .infer = infer_subsample, .grad = ops_grad_first,
+    .grad_kind = &subsample_grad_kind,
 };
 const struct op_kind subsample_grad_kind = {
-    .name = "subsample_grad", .nin = 1, .nout = 1, .infer = infer_grad_subsample,
+    .name = "subsample_grad", .nin = 1, .nout = 1, .infer = ops_infer_sized,
 };
 
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels, struct err *e)

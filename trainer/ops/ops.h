@@ -36,9 +36,10 @@ struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct t
                                      int64_t channels, int kernel, int stride, int dilation,
                                      bool bias, struct err *e);
 
-/* A transposed convolution, 2x2, stride 2, with bias, which doubles height and width. */
+/* A transposed convolution, 2x2 or 3x3 (kernel), stride 2, with bias, which doubles height and
+ * width. */
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
-                                       int64_t channels, struct err *e);
+                                       int64_t channels, int kernel, struct err *e);
 
 /* Batch norm with eps 1e-5 and momentum 0.1; in a graph for inference by the running statistics.
  * sync: statistics over all replicas. */
@@ -58,10 +59,6 @@ struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *
 
 /* Twice the height and width. */
 struct tensor *upsample2d_append(struct graph *g, struct tensor *x, bool bilinear, struct err *e);
-
-/* A transposed convolution, 3x3, stride 2, with bias, which doubles height and width. */
-struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
-                                        int64_t channels, struct err *e);
 
 /* Makes all numbers of an image the channels of one pixel. */
 struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e);
@@ -90,13 +87,16 @@ int loss_append(struct graph *g, const struct loss_terms *terms, struct tensor *
  * call, or if the add fails. */
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
-/* The same for the gradient of op's result and of its in[0], whose height, width and channels
- * become the attributes of the op that is appended. */
-int ops_append_sized_grad(struct graph *g, const struct op *op, const struct op_kind *kind,
-                          struct err *e);
+/* An op_kind.grad: appends kind->grad_kind, which computes the gradient of in[0] from that of
+ * out[0] and, if it has a second input, from in[0] itself, with op's attributes and the height,
+ * width and channels of in[0]. */
+int ops_grad_first(struct graph *g, const struct op *op, struct err *e);
 
-/* An op_kind.infer: half the height and width of in[0], rounded down, which must not be 0. */
+/* op_kind.infer: half the height and width of in[0], rounded down, which must not be 0; and as many
+ * images as in[0], of the size that the attributes say. */
 int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                      struct err *e);
+int ops_infer_sized(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                    struct err *e);
 
 #endif

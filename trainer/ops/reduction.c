@@ -6,48 +6,43 @@
 /* Batch norm in training, alone and with the ReLU behind it, their gradients, and batch norm by the
  * running statistics. */
 
-static int check_channels(struct tensor *const *in, int from, int nin, int64_t channels,
-                          struct err *e)
+/* Checks the last dimension of in[1] to in[nin - 1]. */
+static int check_channels(struct tensor *const *in, int nin, struct err *e)
 {
-    for (int i = from; i < nin; i++)
-        if (in[i]->shape.dim[in[i]->shape.ndim - 1] != channels)
+    for (int i = 1; i < nin; i++)
+        if (in[i]->shape.dim[in[i]->shape.ndim - 1] != in[0]->shape.dim[DIM_C])
             return err_set(e, ERR_INTERNAL, "batch_norm: %s does not fit its input", in[i]->name);
     return 0;
-}
-
-static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                            struct err *e)
-{
-    int64_t channels = in[0]->shape.dim[DIM_C];
-
-    out[1] = (struct shape){2, {2, channels}};
-    out[0] = in[0]->shape;
-    return check_channels(in, 1, 5, channels, e);
 }
 
 static int infer_batch_norm_infer(const struct op_attr *attr, struct tensor *const *in,
                                   struct shape *out, struct err *e)
 {
     out[0] = in[0]->shape;
-    return check_channels(in, 1, 5, in[0]->shape.dim[DIM_C], e);
+    return check_channels(in, 5, e);
 }
 
-static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *const *in,
-                                 struct shape *out, struct err *e)
+static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
 {
-    int64_t channels = in[0]->shape.dim[DIM_C];
-
-    out[0] = in[0]->shape;
-    out[1] = out[2] = (struct shape){1, {channels}};
-    return check_channels(in, 1, 5, channels, e);
+    out[1] = (struct shape){2, {2, in[0]->shape.dim[DIM_C]}};
+    return infer_batch_norm_infer(attr, in, out, e);
 }
 
-static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
+/* Gradients of x, gamma and beta. */
+static int infer_norm_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
+{
+    out[0] = in[0]->shape;
+    out[1] = out[2] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
+    return check_channels(in, 3, e);
+}
+
+/* The last input is not read by all kinds. */
+static int grad_norm(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
-    const struct op_kind *kind = op->kind == &batch_norm_kind ? &batch_norm_grad_kind
-                                                              : &batch_norm_relu_grad_kind;
-    struct op *grad = graph_append(g, kind, &op->attr,
+    struct op *grad = graph_append(g, op->kind->grad_kind, &op->attr,
                                    (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
                                    (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
 
@@ -55,29 +50,39 @@ static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
 }
 
 const struct op_kind batch_norm_kind = {
-    .name = "batch_norm", .nin = 5, .nout = 2, .infer = infer_batch_norm, .grad = grad_batch_norm,
+    .name = "batch_norm", .nin = 5, .nout = 2, .infer = infer_batch_norm, .grad = grad_norm,
+    .grad_kind = &batch_norm_grad_kind,
 };
 const struct op_kind batch_norm_grad_kind = {
-    .name = "batch_norm_grad", .nin = 5, .nout = 3, .inplace = true, .infer = infer_batch_norm_grad,
+    .name = "batch_norm_grad", .nin = 5, .nout = 3, .inplace = true, .infer = infer_norm_grad,
 };
 const struct op_kind batch_norm_relu_kind = {
     .name = "batch_norm_relu", .nin = 5, .nout = 2, .infer = infer_batch_norm,
-    .grad = grad_batch_norm,
+    .grad = grad_norm, .grad_kind = &batch_norm_relu_grad_kind,
 };
 const struct op_kind batch_norm_relu_grad_kind = {
     .name = "batch_norm_relu_grad", .nin = 5, .nout = 3, .inplace = true,
-    .infer = infer_batch_norm_grad,
+    .infer = infer_norm_grad,
 };
 const struct op_kind batch_norm_infer_kind = {
     .name = "batch_norm_infer", .nin = 5, .nout = 1, .inplace = true,
     .infer = infer_batch_norm_infer,
 };
 
-static struct tensor *add_vector(struct graph *g, const char *name, const char *what,
-                                 enum weights_role role, int64_t channels, double value,
-                                 struct err *e)
+/* Sets in[1] to in[n] to parameters of a norm. Leaves the last NULL on error. */
+static void add_vectors(struct graph *g, const char *name, struct tensor **in, int n, struct err *e)
 {
-    return graph_param(g, name, what, role, (struct shape){1, {channels}}, value, value, e);
+    static const struct {
+        const char *what;
+        enum weights_role role;
+        double value;
+    } all[] = {{"weight", WEIGHTS_PARAM, 1}, {"bias", WEIGHTS_PARAM, 0},
+               {"running_mean", WEIGHTS_STATE, 0}, {"running_var", WEIGHTS_STATE, 1}};
+    struct shape shape = {1, {in[0]->shape.dim[DIM_C]}};
+
+    for (int i = 0; i < n && in[i]; i++)
+        in[i + 1] = graph_param(g, name, all[i].what, all[i].role, shape, all[i].value,
+                                all[i].value, e);
 }
 
 struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,
@@ -85,18 +90,10 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
 {
     struct op_attr attr = {.eps = 1e-5, .momentum = 0.1, .sync = sync};
     struct tensor *in[5] = {x};
-    int64_t channels;
 
     if (!x)
         return NULL;
-    channels = x->shape.dim[DIM_C];
-    in[1] = add_vector(g, name, "weight", WEIGHTS_PARAM, channels, 1, e);
-    if (in[1])
-        in[2] = add_vector(g, name, "bias", WEIGHTS_PARAM, channels, 0, e);
-    if (in[2])
-        in[3] = add_vector(g, name, "running_mean", WEIGHTS_STATE, channels, 0, e);
-    if (in[3])
-        in[4] = add_vector(g, name, "running_var", WEIGHTS_STATE, channels, 1, e);
+    add_vectors(g, name, in, 4, e);
     return graph_append_result(g, g->training ? &batch_norm_kind : &batch_norm_infer_kind, &attr,
                                in, e);
 }
@@ -112,35 +109,16 @@ static int infer_group_norm(const struct op_attr *attr, struct tensor *const *in
         return err_set(e, ERR_INTERNAL, "group_norm: the groups do not divide the channels");
     out[0] = in[0]->shape;
     out[1] = (struct shape){2, {2, in[0]->shape.dim[DIM_N] * groups}};
-    return check_channels(in, 1, 3, channels, e);
-}
-
-static int infer_group_norm_grad(const struct op_attr *attr, struct tensor *const *in,
-                                 struct shape *out, struct err *e)
-{
-    int64_t channels = in[0]->shape.dim[DIM_C];
-
-    out[0] = in[0]->shape;
-    out[1] = out[2] = (struct shape){1, {channels}};
-    return check_channels(in, 1, 3, channels, e);
-}
-
-static int grad_group_norm(struct graph *g, const struct op *op, struct err *e)
-{
-    struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2];
-    struct op *grad = graph_append(g, &group_norm_grad_kind, &op->attr,
-                                   (struct tensor *[]){op->out[0]->grad, x, gamma, op->out[1]},
-                                   (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
-
-    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+    return check_channels(in, 3, e);
 }
 
 const struct op_kind group_norm_kind = {
-    .name = "group_norm", .nin = 3, .nout = 2, .infer = infer_group_norm, .grad = grad_group_norm,
+    .name = "group_norm", .nin = 3, .nout = 2, .infer = infer_group_norm, .grad = grad_norm,
+    .grad_kind = &group_norm_grad_kind,
 };
 const struct op_kind group_norm_grad_kind = {
     .name = "group_norm_grad", .nin = 4, .nout = 3, .inplace = true,
-    .infer = infer_group_norm_grad,
+    .infer = infer_norm_grad,
 };
 
 struct tensor *group_norm_append(struct graph *g, const char *name, struct tensor *x,
@@ -151,9 +129,7 @@ struct tensor *group_norm_append(struct graph *g, const char *name, struct tenso
 
     if (!x)
         return NULL;
-    in[1] = add_vector(g, name, "weight", WEIGHTS_PARAM, x->shape.dim[DIM_C], 1, e);
-    if (in[1])
-        in[2] = add_vector(g, name, "bias", WEIGHTS_PARAM, x->shape.dim[DIM_C], 0, e);
+    add_vectors(g, name, in, 2, e);
     return graph_append_result(g, &group_norm_kind, &attr, in, e);
 }
 
@@ -215,17 +191,9 @@ static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *
     return 0;
 }
 
-static int grad_max_pool2d(struct graph *g, const struct op *op, struct err *e)
-{
-    struct tensor *x = op->in[0], *y = op->out[0];
-    struct tensor *dx = graph_append_result(g, &max_pool2d_grad_kind, &op->attr,
-                                            (struct tensor *[]){y->grad, x}, e);
-
-    return add_to_grad(g, x, dx, e);
-}
-
 const struct op_kind max_pool2d_kind = {
-    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = infer_max_pool2d, .grad = grad_max_pool2d,
+    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = infer_max_pool2d, .grad = ops_grad_first,
+    .grad_kind = &max_pool2d_grad_kind,
 };
 const struct op_kind max_pool2d_grad_kind = {
     .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = infer_max_pool2d_grad,
@@ -244,27 +212,12 @@ struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, 
 
 /* The op avg_pool2d and its gradient. */
 
-static int infer_grad_avg(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                          struct err *e)
-{
-    const int64_t *dy = in[0]->shape.dim;
-
-    if (attr->height / 2 != dy[DIM_H] || attr->width / 2 != dy[DIM_W])
-        return err_set(e, ERR_INTERNAL, "avg_pool2d: gradient does not fit the input");
-    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
-    return 0;
-}
-
-static int grad_pool_avg(struct graph *g, const struct op *op, struct err *e)
-{
-    return ops_append_sized_grad(g, op, &avg_pool2d_grad_kind, e);
-}
-
 const struct op_kind avg_pool2d_kind = {
-    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_pool_avg,
+    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = ops_grad_first,
+    .grad_kind = &avg_pool2d_grad_kind,
 };
 const struct op_kind avg_pool2d_grad_kind = {
-    .name = "avg_pool2d_grad", .nin = 1, .nout = 1, .infer = infer_grad_avg,
+    .name = "avg_pool2d_grad", .nin = 1, .nout = 1, .infer = ops_infer_sized,
 };
 
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
@@ -283,16 +236,9 @@ static int infer_upsample2d(const struct op_attr *attr, struct tensor *const *in
     return 0;
 }
 
-static int grad_upsample2d(struct graph *g, const struct op *op, struct err *e)
-{
-    struct tensor *dx = graph_append_result(g, &upsample2d_grad_kind, &op->attr,
-                                            &op->out[0]->grad, e);
-
-    return add_to_grad(g, op->in[0], dx, e);
-}
-
 const struct op_kind upsample2d_kind = {
-    .name = "upsample2d", .nin = 1, .nout = 1, .infer = infer_upsample2d, .grad = grad_upsample2d,
+    .name = "upsample2d", .nin = 1, .nout = 1, .infer = infer_upsample2d, .grad = ops_grad_first,
+    .grad_kind = &upsample2d_grad_kind,
 };
 const struct op_kind upsample2d_grad_kind = {
     .name = "upsample2d_grad", .nin = 1, .nout = 1, .infer = ops_infer_pooled,
@@ -314,25 +260,12 @@ static int infer_pool(const struct op_attr *attr, struct tensor *const *in, stru
     return 0;
 }
 
-static int infer_grad_global(const struct op_attr *attr, struct tensor *const *in,
-                             struct shape *out, struct err *e)
-{
-    const int64_t *dy = in[0]->shape.dim;
-
-    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
-    return 0;
-}
-
-static int grad_pool_global(struct graph *g, const struct op *op, struct err *e)
-{
-    return ops_append_sized_grad(g, op, &global_avg_pool_grad_kind, e);
-}
-
 const struct op_kind global_avg_pool_kind = {
-    .name = "global_avg_pool", .nin = 1, .nout = 1, .infer = infer_pool, .grad = grad_pool_global,
+    .name = "global_avg_pool", .nin = 1, .nout = 1, .infer = infer_pool, .grad = ops_grad_first,
+    .grad_kind = &global_avg_pool_grad_kind,
 };
 const struct op_kind global_avg_pool_grad_kind = {
-    .name = "global_avg_pool_grad", .nin = 1, .nout = 1, .infer = infer_grad_global,
+    .name = "global_avg_pool_grad", .nin = 1, .nout = 1, .infer = ops_infer_sized,
 };
 
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e)

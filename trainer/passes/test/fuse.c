@@ -35,7 +35,7 @@ static void build_encoder(struct graph *g, struct err *e)
     skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
     x = conv2d_append(g, "two", max_pool2d_append(g, x, pool_side, e), 16, 3, 1, true, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
-    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
+    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, 2, e), skip, e);
     x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits ||
