@@ -411,13 +411,8 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t c = 0; c < (in_blocks ? 0 : d->nd); c++)
             finish_channel(d, sums, c, op->out[0]->data, turned ? NULL : db);
     }
-    if (db && turned) {
-        double *partials = (double *)(void *)(rooms + d->nthreads * room);
-
-        chunks_sum(src->data, NULL, tensor_pixels(src), d->ns, partials);
-        for (size_t c = 0; c < d->ns; c++)
-            db[c] = (float)partials[c];
-    }
+    if (db && turned)
+        chunks_bias(src, (double *)(void *)(rooms + d->nthreads * room), db);
     return 0;
 }
 

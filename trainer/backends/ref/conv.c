@@ -220,11 +220,8 @@ static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
-    if (!op->out[1])
-        return 0;
-    chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
-    for (size_t co = 0; co < co_n; co++)
-        op->out[1]->data[co] = (float)bias_sums[co];
+    if (op->out[1])
+        chunks_bias(dy, bias_sums, op->out[1]->data);
     return 0;
 }
 
@@ -261,18 +258,11 @@ static int ref_conv2d_run_grad(struct op *op, struct exec *x, struct err *e)
     return ref_conv2d_run_grad_input(&input, x, e);
 }
 
-const struct kernel ref_conv2d = {
-    .kind = &conv2d_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run};
-const struct kernel ref_conv2d_relu = {
-    .kind = &conv2d_relu_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run};
-const struct kernel ref_conv2d_grad_input = {
-    .kind = &conv2d_grad_input_kind, .prepare = ref_conv2d_prepare_packed,
-    .run = ref_conv2d_run_grad_input};
-const struct kernel ref_conv2d_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .prepare = ref_conv2d_prepare_grad_weights,
-    .run = ref_conv2d_run_grad_weights};
-const struct kernel ref_conv2d_grad = {
-    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_grad, .run = ref_conv2d_run_grad};
+REF_KERNEL(conv2d, ref_conv2d_prepare_packed, ref_conv2d_run);
+REF_KERNEL(conv2d_relu, ref_conv2d_prepare_packed, ref_conv2d_run);
+REF_KERNEL(conv2d_grad_input, ref_conv2d_prepare_packed, ref_conv2d_run_grad_input);
+REF_KERNEL(conv2d_grad_weights, ref_conv2d_prepare_grad_weights, ref_conv2d_run_grad_weights);
+REF_KERNEL(conv2d_grad, ref_conv2d_prepare_grad, ref_conv2d_run_grad);
 
 /* Transposed convolution. The window is as large as the stride, so every input pixel determines 2x2
  * output pixels of its own. */
@@ -404,19 +394,12 @@ static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, 
         for (size_t o = 0; o < n; o++)
             dw[(i * n + o) * 4 + tap] = (float)sums[t * n + o];
     }
-    chunks_sum(dy->data, NULL, tensor_pixels(dy), n, bias_sums);
-    for (size_t o = 0; o < n; o++)
-        op->out[1]->data[o] = (float)bias_sums[o];
+    chunks_bias(dy, bias_sums, op->out[1]->data);
     return 0;
 }
 
-const struct kernel ref_conv_transpose2d = {
-    .kind = &conv_transpose2d_kind, .prepare = ref_conv_transpose2d_prepare_packed,
-    .run = ref_conv_transpose2d_run};
-const struct kernel ref_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_input_kind, .prepare = ref_conv_transpose2d_prepare_packed,
-    .run = ref_conv_transpose2d_run_grad_input};
-const struct kernel ref_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_weights_kind,
-    .prepare = ref_conv_transpose2d_prepare_grad_weights,
-    .run = ref_conv_transpose2d_run_grad_weights};
+REF_KERNEL(conv_transpose2d, ref_conv_transpose2d_prepare_packed, ref_conv_transpose2d_run);
+REF_KERNEL(conv_transpose2d_grad_input, ref_conv_transpose2d_prepare_packed,
+           ref_conv_transpose2d_run_grad_input);
+REF_KERNEL(conv_transpose2d_grad_weights, ref_conv_transpose2d_prepare_grad_weights,
+           ref_conv_transpose2d_run_grad_weights);

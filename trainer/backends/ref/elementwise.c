@@ -39,6 +39,10 @@ static inline bool move_supports(const struct op *op)
     return true;
 }
 
+#define MOVE_KERNEL(name, run_)                                                       \
+    const struct kernel ref_##name = {.kind = &name##_kind, .supports = move_supports, \
+                                      .run = (run_), .types = KERNEL_ANY}
+
 /* The kernels of the reference backend, one for each kind of op. */
 
 static const struct kernel *const kernels[] = {
@@ -121,6 +125,15 @@ void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels
     memcpy(workspace, total, 2 * nchannels * sizeof *total);
 }
 
+void chunks_bias(const struct tensor *dy, double *workspace, float *db)
+{
+    size_t n = tensor_channels(dy);
+
+    chunks_sum(dy->data, NULL, tensor_pixels(dy), n, workspace);
+    for (size_t c = 0; c < n; c++)
+        db[c] = (float)workspace[c];
+}
+
 static int ref_add_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *a = op->in[0]->data, *b = op->in[1]->data;
@@ -133,7 +146,7 @@ static int ref_add_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_add = {.kind = &add_kind, .run = ref_add_run};
+REF_KERNEL(add, NULL, ref_add_run);
 
 /* ReLU and its gradient. */
 
@@ -183,8 +196,8 @@ static int ref_relu_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu = {.kind = &relu_kind, .run = ref_relu_run};
-const struct kernel ref_relu_grad = {.kind = &relu_grad_kind, .run = ref_relu_run_grad};
+REF_KERNEL(relu, NULL, ref_relu_run);
+REF_KERNEL(relu_grad, NULL, ref_relu_run_grad);
 
 /* Dropout, whose random numbers depend only on exec.noise, attr.stream, the image's index in the
  * epoch and the value's index in the image (src/rng.h). */
@@ -211,7 +224,7 @@ static int ref_dropout_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dropout = {.kind = &dropout_kind, .run = ref_dropout_run};
+REF_KERNEL(dropout, NULL, ref_dropout_run);
 
 /* The bias of a tensor's channels and its gradient. */
 
@@ -236,18 +249,12 @@ static int ref_bias_prepare_grad(struct op *op, struct err *e)
 
 static int ref_bias_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    size_t n = tensor_channels(op->in[0]);
-    double *sums = op->workspace;
-
-    chunks_sum(op->in[0]->data, NULL, tensor_pixels(op->in[0]), n, sums);
-    for (size_t c = 0; c < n; c++)
-        op->out[0]->data[c] = (float)sums[c];
+    chunks_bias(op->in[0], op->workspace, op->out[0]->data);
     return 0;
 }
 
-const struct kernel ref_bias = {.kind = &bias_kind, .run = ref_bias_run};
-const struct kernel ref_bias_grad = {
-    .kind = &bias_grad_kind, .prepare = ref_bias_prepare_grad, .run = ref_bias_run_grad};
+REF_KERNEL(bias, NULL, ref_bias_run);
+REF_KERNEL(bias_grad, ref_bias_prepare_grad, ref_bias_run_grad);
 
 /* Conversion between floats and 16-bit types. */
 
@@ -281,8 +288,7 @@ static int ref_reshape_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_reshape = {
-    .kind = &reshape_kind, .supports = move_supports, .run = ref_reshape_run, .types = KERNEL_ANY};
+MOVE_KERNEL(reshape, ref_reshape_run);
 
 /* The concatenation of two tensors by channels, of any type, and its gradient. */
 
@@ -316,11 +322,8 @@ static int ref_concat_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_concat = {
-    .kind = &concat_kind, .supports = move_supports, .run = ref_concat_run, .types = KERNEL_ANY};
-const struct kernel ref_concat_grad = {
-    .kind = &concat_grad_kind, .supports = move_supports, .run = ref_concat_run_grad,
-    .types = KERNEL_ANY};
+MOVE_KERNEL(concat, ref_concat_run);
+MOVE_KERNEL(concat_grad, ref_concat_run_grad);
 
 /* The shortcut of a residual block that halves the size, of any type, and its gradient. */
 
@@ -374,9 +377,5 @@ static int ref_subsample_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_subsample = {
-    .kind = &subsample_kind, .supports = move_supports, .run = ref_subsample_run,
-    .types = KERNEL_ANY};
-const struct kernel ref_subsample_grad = {
-    .kind = &subsample_grad_kind, .supports = move_supports, .run = ref_subsample_run_grad,
-    .types = KERNEL_ANY};
+MOVE_KERNEL(subsample, ref_subsample_run);
+MOVE_KERNEL(subsample_grad, ref_subsample_run_grad);

@@ -104,9 +104,19 @@ static inline float focal_power(float *q, float gamma)
 
 #define BLOCK 64 /* losses that are added up as floats */
 
-static int ref_bce_prepare(struct op *op, struct err *e)
+static int prepare_ce(struct op *op, struct err *e)
 {
     op->workspace_size = CHUNKS * sizeof(double);
+    return 0;
+}
+
+static int add_losses(const double *loss, struct exec *x)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < CHUNKS; i++)
+        sum += loss[i];
+    x->loss_sum += sum * x->loss_per_weight;
     return 0;
 }
 
@@ -151,7 +161,7 @@ static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
     const float *z = op->in[0]->data, *t = op->in[1]->data, *w = op->attr.class_weights;
     float w0 = w ? w[0] : 1, w1 = w ? w[1] : 1;
     size_t n = tensor_count(op->in[0]);
-    double *loss = op->workspace, sum = 0;
+    double *loss = op->workspace;
     float *dz = op->out[0]->data, scale = (float)x->grad_scale;
 
 #pragma omp parallel for schedule(static)
@@ -163,13 +173,10 @@ static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
             loss[i] += (double)run_block(z + at, t + at, end - at < BLOCK ? end - at : BLOCK, scale,
                                          w0, w1, (float)op->attr.gamma, dz + at);
     }
-    for (size_t i = 0; i < CHUNKS; i++)
-        sum += loss[i];
-    x->loss_sum += sum * x->loss_per_weight;
-    return 0;
+    return add_losses(loss, x);
 }
 
-const struct kernel ref_bce = {.kind = &bce_kind, .prepare = ref_bce_prepare, .run = ref_bce_run};
+REF_KERNEL(bce, prepare_ce, ref_bce_run);
 
 /* Cross entropy, with p the softmax of z:
  *
@@ -177,12 +184,6 @@ const struct kernel ref_bce = {.kind = &bce_kind, .prepare = ref_bce_prepare, .r
  *
  * Ignored pixels have loss and gradient 0. Focal, with q = 1 - p[t], the gradient is multiplied by
  * q^gamma (1 + gamma p[t] loss / q). */
-
-static int ref_softmax_ce_prepare(struct op *op, struct err *e)
-{
-    op->workspace_size = CHUNKS * sizeof(double);
-    return 0;
-}
 
 /* Makes the cross entropy of a pixel the focal loss, and returns the factor of its gradient. */
 static float focus(float *ce, const float *p, size_t nclasses, size_t target, float gamma)
@@ -223,7 +224,7 @@ static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nclasses = tensor_channels(op->in[0]);
     const float *z = op->in[0]->data, *t = op->in[1]->data;
-    double *loss = op->workspace, sum = 0;
+    double *loss = op->workspace;
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < CHUNKS; i++) {
@@ -233,14 +234,10 @@ static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
                              nclasses, op->attr.class_weights, (float)op->attr.gamma,
                              (float)x->grad_scale, op->out[0]->data + begin * nclasses);
     }
-    for (size_t i = 0; i < CHUNKS; i++)
-        sum += loss[i];
-    x->loss_sum += sum * x->loss_per_weight;
-    return 0;
+    return add_losses(loss, x);
 }
 
-const struct kernel ref_softmax_ce = {
-    .kind = &softmax_ce_kind, .prepare = ref_softmax_ce_prepare, .run = ref_softmax_ce_run};
+REF_KERNEL(softmax_ce, prepare_ce, ref_softmax_ce_run);
 
 /* The soft Tversky loss (Salehi et al., MLMI 2017), for each image; Dice if alpha = beta = 0.5.
  * With sums over its pixels that are not ignored, C classes, and class weights v = C w / sum w, or
@@ -393,5 +390,4 @@ static int ref_dice_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dice = {
-    .kind = &dice_kind, .prepare = ref_dice_prepare, .run = ref_dice_run};
+REF_KERNEL(dice, ref_dice_prepare, ref_dice_run);

@@ -273,19 +273,11 @@ static int ref_batch_norm_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_batch_norm = {
-    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run};
-const struct kernel ref_batch_norm_relu = {
-    .kind = &batch_norm_relu_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run};
-const struct kernel ref_batch_norm_grad = {
-    .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad};
-const struct kernel ref_batch_norm_relu_grad = {
-    .kind = &batch_norm_relu_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad};
-const struct kernel ref_batch_norm_infer = {
-    .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
-    .run = ref_batch_norm_run_infer};
+REF_KERNEL(batch_norm, ref_batch_norm_prepare, ref_batch_norm_run);
+REF_KERNEL(batch_norm_relu, ref_batch_norm_prepare, ref_batch_norm_run);
+REF_KERNEL(batch_norm_grad, ref_batch_norm_prepare_grad, ref_batch_norm_run_grad);
+REF_KERNEL(batch_norm_relu_grad, ref_batch_norm_prepare_grad, ref_batch_norm_run_grad);
+REF_KERNEL(batch_norm_infer, ref_batch_norm_prepare, ref_batch_norm_run_infer);
 
 /* Group norm. With s = 1 / sqrt(var + eps), M numbers in a group of an image, and sums over these:
  *
@@ -391,11 +383,8 @@ static int ref_group_norm_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_group_norm = {
-    .kind = &group_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_group_norm_run};
-const struct kernel ref_group_norm_grad = {
-    .kind = &group_norm_grad_kind, .prepare = ref_batch_norm_prepare,
-    .run = ref_group_norm_run_grad};
+REF_KERNEL(group_norm, ref_batch_norm_prepare, ref_group_norm_run);
+REF_KERNEL(group_norm_grad, ref_batch_norm_prepare, ref_group_norm_run_grad);
 
 /* Weights and bias of a convolution that includes the batch norm (by running statistics) behind
  * it. */
@@ -426,4 +415,4 @@ static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_fold_norm = {.kind = &fold_norm_kind, .run = ref_fold_norm_run};
+REF_KERNEL(fold_norm, NULL, ref_fold_norm_run);

@@ -244,12 +244,9 @@ static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err
     return 0;
 }
 
-const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = ref_max_pool2d_run};
-const struct kernel ref_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .run = ref_max_pool2d_run_grad};
-const struct kernel ref_max_pool2d_grad_add = {
-    .kind = &max_pool2d_grad_add_kind, .prepare = ref_max_pool2d_prepare_grad_add,
-    .run = ref_max_pool2d_run_grad_add};
+REF_KERNEL(max_pool2d, NULL, ref_max_pool2d_run);
+REF_KERNEL(max_pool2d_grad, NULL, ref_max_pool2d_run_grad);
+REF_KERNEL(max_pool2d_grad_add, ref_max_pool2d_prepare_grad_add, ref_max_pool2d_run_grad_add);
 
 /* The mean over 2x2 pixels and its gradient. */
 
@@ -292,9 +289,8 @@ static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = ref_avg_pool2d_run};
-const struct kernel ref_avg_pool2d_grad = {
-    .kind = &avg_pool2d_grad_kind, .run = ref_avg_pool2d_run_grad};
+REF_KERNEL(avg_pool2d, NULL, ref_avg_pool2d_run);
+REF_KERNEL(avg_pool2d_grad, NULL, ref_avg_pool2d_run_grad);
 
 /* Twice the height and width: nearest, or bilinear with pixels at 1/4 and 3/4 between two. */
 
@@ -365,9 +361,8 @@ static int ref_upsample2d_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_upsample2d = {.kind = &upsample2d_kind, .run = ref_upsample2d_run};
-const struct kernel ref_upsample2d_grad = {
-    .kind = &upsample2d_grad_kind, .run = ref_upsample2d_run_grad};
+REF_KERNEL(upsample2d, NULL, ref_upsample2d_run);
+REF_KERNEL(upsample2d_grad, NULL, ref_upsample2d_run_grad);
 
 /* The mean over all pixels of an image and its gradient. */
 
@@ -406,7 +401,5 @@ static int ref_global_avg_pool_run_grad(struct op *op, struct exec *x, struct er
     return 0;
 }
 
-const struct kernel ref_global_avg_pool = {
-    .kind = &global_avg_pool_kind, .run = ref_global_avg_pool_run};
-const struct kernel ref_global_avg_pool_grad = {
-    .kind = &global_avg_pool_grad_kind, .run = ref_global_avg_pool_run_grad};
+REF_KERNEL(global_avg_pool, NULL, ref_global_avg_pool_run);
+REF_KERNEL(global_avg_pool_grad, NULL, ref_global_avg_pool_run_grad);

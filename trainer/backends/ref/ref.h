@@ -21,6 +21,10 @@
 
 extern const struct backend ref_backend;
 
+/* Defines ref_NAME, the kernel of NAME for floats; prepare may be NULL. */
+#define REF_KERNEL(name, prepare_, run_)                                                  \
+    const struct kernel ref_##name = {.kind = &name##_kind, .prepare = (prepare_), .run = (run_)}
+
 /* In loops that the compiler vectorizes, coefficients of channels are repeated to a period that is
  * a multiple of the channels, and long enough for vector instructions however few channels there
  * are. */
@@ -49,6 +53,9 @@ size_t chunks_workspace(size_t nchannels);
  * if b is NULL. */
 void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels,
                 double *workspace);
+
+/* db[c] = the sum of dy's channel c over all pixels. */
+void chunks_bias(const struct tensor *dy, double *workspace, float *db);
 
 /* What backends share of batch norm, whose y is a x + shift; sums[2C + 1] has two for each channel.
  * norm_sum_replicas() completes them with the number of pixels, or sets all to 0 if this replica
