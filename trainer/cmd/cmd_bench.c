@@ -20,7 +20,6 @@
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
-#include "trainer/passes/passes.h"
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/setup.h"
 

@@ -16,7 +16,6 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/passes.h"
 #include "trainer/run/setup.h"
 
 static struct {

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/log.h"

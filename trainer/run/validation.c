@@ -10,7 +10,6 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/mem.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 static const struct { const char *name; size_t offset; } metrics[] = {

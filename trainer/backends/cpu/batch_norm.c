@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/simd.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/norm_rows.h"
