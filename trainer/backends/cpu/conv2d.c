@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions with few channels (at most 64): forward, alone or with a ReLU, and the gradient
- * of the input, which is the convolution with the window rotated by 180 degrees and the input and
- * output channels exchanged. */
+/* Gradients of the weights of 3x3 convolutions with few channels (at most 64) and of transposed 2x2
+ * convolutions, and 1x1 convolutions to one channel. */
 #include "config.h"
 #include "trainer/backends/cpu/simd.h"
 
@@ -9,36 +8,28 @@
 
 #include "trainer/backends/cpu/conv_rows.h"
 
-/* 3x3 convolutions with few channels, a band of rows at a time. conv_rows.h has the arithmetic;
- * this file handles borders, the order of the weights, and threads. */
-
 #define CONV2D_KERNEL CONV_ROWS
 
-/* op->priv: one convolution in the terms of conv_rows.h, which defines nk, ngroups and dst_step;
- * for the gradient of the input the source is dy. */
+/* op->priv: one convolution in the terms of conv_rows.h, which defines nk, ngroups and dst_step. */
 struct conv2d {
     const struct conv_rows *rows;
     size_t n, h, w, src_channels, dst_channels;
     size_t group;            /* pixels whose results share a vector */
-    size_t nvectors, nblocks; /* vectors of channels computed at once; how many times */
+    size_t nblocks;          /* vectors of channels */
     size_t nk, ngroups, dst_step;
     size_t width;            /* floats of a row of the source with its border */
     size_t nthreads, nchunks;
-    /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
-    size_t packed, bias, sums, zeros;
-    size_t room; /* floats of one thread's rows of the source */
-    bool relu;   /* a ReLU is applied to the results */
+    /* Floats of the sums of the weights; of these and the bias, of one chunk; of a row of dst. */
+    size_t packed, sums, zeros;
 };
 
-#define BAND 16      /* rows of results of a task */
 #define MAX_CHANNELS 64
 
-static bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
+bool conv2d_is_narrow(const struct op *op, const struct tensor *src, const struct tensor *dst)
 {
     const struct conv_rows *rows = conv_rows_best();
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
-    /* Convolutions with more channels are left to conv/winograd/. */
     if (!rows || op->attr.kernel != CONV2D_KERNEL || op->attr.stride > 1 ||
         op_dilation(op) > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
@@ -48,9 +39,7 @@ static bool conv2d_supports(const struct op *op, const struct tensor *src, const
            (size_t)src->shape.dim[DIM_W] % (rows->lanes / nd) == 0;
 }
 
-/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if the
- * number of vectors is even. */
-static struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide)
+static struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst)
 {
     size_t lanes, ns = tensor_channels(src), nd = tensor_channels(dst);
     struct conv2d plan = {.rows = conv_rows_best(), .n = (size_t)src->shape.dim[DIM_N],
@@ -59,27 +48,18 @@ static struct conv2d conv2d_of(const struct tensor *src, const struct tensor *ds
 
     lanes = c->rows->lanes;
     c->group = nd < lanes ? lanes / nd : 1;
-    c->nvectors = wide && nd % (2 * lanes) == 0 ? 2 : 1;
-    c->nblocks = c->group > 1 ? 1 : nd / (c->nvectors * lanes);
+    c->nblocks = c->group > 1 ? 1 : nd / lanes;
     c->nk = (CONV2D_KERNEL + c->group - 1) * ns;
     c->ngroups = c->w / c->group;
     c->dst_step = c->group * nd;
     c->width = simd_round_up((c->w + CONV2D_KERNEL - 1) * ns, lanes);
     c->nthreads = simd_threads();
     c->nchunks = conv_rows_chunks(c->n * c->h * c->w);
-    c->packed = c->nblocks * CONV2D_KERNEL * c->nk * c->nvectors * lanes;
-    c->bias = c->nblocks * c->nvectors * lanes;
-    c->sums = c->packed + c->bias;
+    c->packed = c->nblocks * CONV2D_KERNEL * c->nk * lanes;
+    c->sums = c->packed + c->nblocks * lanes;
     c->zeros = simd_round_up(c->w * nd, lanes);
-    c->room = CONV2D_KERNEL * c->width;
     return plan;
 }
-
-/* The last rows of the source that a thread has read, with a border of zeros. */
-struct ring {
-    float *rows; /* [CONV2D_KERNEL][width]: row y is at index (y + 1) % CONV2D_KERNEL */
-    const struct conv2d *conv;
-};
 
 /* Copies row y, counted over all images, with a border of zeros. */
 static void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row)
@@ -91,147 +71,15 @@ static void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, si
     memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
 }
 
-/* Reads row y1 - 1 of an image of the source into the ring; zeros if the image does not have it. */
-static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
-{
-    const struct conv2d *c = r->conv;
-    float *row = r->rows + y1 % CONV2D_KERNEL * c->width;
-
-    if (y1 == 0 || y1 > c->h)
-        memset(row, 0, c->width * sizeof *row);
-    else
-        conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
-}
-
-/* Returns the index of the packed weight of tap (i, j), source channel s and result channel d, for
+/* Returns the index of the sum of tap (i, j), source channel s and result channel d, for
  * pixel p of a group. */
 static size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d,
                                size_t p)
 {
-    size_t wide = c->nvectors * c->rows->lanes, k = (j + p) * c->src_channels + s;
+    size_t lanes = c->rows->lanes, k = (j + p) * c->src_channels + s;
 
-    return ((d / wide * CONV2D_KERNEL + i) * c->nk + k) * wide + p * c->dst_channels + d % wide;
+    return ((d / lanes * CONV2D_KERNEL + i) * c->nk + k) * lanes + p * c->dst_channels + d % lanes;
 }
-
-/* Packs w[O][I][3][3] into the order of conv_rows.h; turned: for the gradient of the input. */
-static void conv2d_pack(const struct conv2d *c, const float *w, bool turned, float *packed)
-{
-    size_t nd = c->dst_channels, ns = c->src_channels;
-
-    memset(packed, 0, c->packed * sizeof *packed);
-    for (size_t d = 0; d < nd; d++)
-        for (size_t s = 0; s < ns; s++) {
-            const float *tap = w +
-                               (turned ? s * nd + d : d * ns + s) * CONV2D_KERNEL * CONV2D_KERNEL;
-
-            for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++)
-                for (size_t p = 0; p < c->group; p++)
-                    packed[conv2d_packed_at(c, k / CONV2D_KERNEL, k % CONV2D_KERNEL, s, d, p)] =
-                        tap[turned ? CONV2D_KERNEL * CONV2D_KERNEL - 1 - k : k];
-        }
-}
-
-static void conv2d_pack_bias(const struct conv2d *c, const float *bias, float *packed)
-{
-    for (size_t i = 0; i < c->bias; i++)
-        packed[i] = bias ? bias[i % c->dst_channels] : 0;
-}
-
-VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
-{
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = y[i] > 0 ? y[i] : 0;
-}
-
-/* Computes row y of an image's results. The ring has rows y - 1 and y of the source already. */
-static void correlate_row(const struct ring *r, const struct tensor *src, size_t image, size_t y,
-                          const float *packed, const float *bias, float *dst)
-{
-    const struct conv2d *c = r->conv;
-    size_t wide = c->nvectors * c->rows->lanes;
-    const float *rows[CONV2D_KERNEL]; /* from top to bottom */
-
-    fill_row(r, src, image, y + 2);
-    for (size_t i = 0; i < CONV2D_KERNEL; i++)
-        rows[i] = r->rows + (y + i) % CONV2D_KERNEL * c->width;
-    for (size_t b = 0; b < c->nblocks; b++)
-        c->rows->forward(rows, CONV2D_KERNEL, c->group * c->src_channels, c->nk,
-                         packed + b * CONV2D_KERNEL * c->nk * wide, bias + b * wide, c->ngroups,
-                         c->dst_step, c->nvectors, dst + b * wide);
-    if (c->relu)
-        make_at_least_0(dst, c->w * c->dst_channels);
-}
-
-static void correlate_band(const struct conv2d *c, const struct tensor *src, const float *packed,
-                           const float *bias, size_t image, size_t from, size_t to, float *kept,
-                           const struct tensor *dst)
-{
-    struct ring ring = {kept, c};
-    size_t row = c->w * c->dst_channels;
-
-    fill_row(&ring, src, image, from);
-    fill_row(&ring, src, image, from + 1);
-    for (size_t y = from; y < to; y++)
-        correlate_row(&ring, src, image, y, packed, bias, dst->data + (image * c->h + y) * row);
-}
-
-/* The pointers into the workspace during one run. */
-struct conv2d_workspace {
-    float *packed, *bias, *rooms;
-};
-
-static struct conv2d_workspace conv2d_workspace_of(const struct conv2d *c, struct simd_workspace *w)
-{
-    return (struct conv2d_workspace){
-        .packed = simd_take(w, c->packed, sizeof(float)),
-        .bias = simd_take(w, c->bias, sizeof(float)),
-        .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
-    };
-}
-
-static int conv2d_run(struct op *op, struct exec *x, struct err *e)
-{
-    const struct conv2d *c = op->priv;
-    struct conv2d_workspace p =
-        conv2d_workspace_of(c, &(struct simd_workspace){op->workspace, 0});
-    size_t nbands = (c->h + BAND - 1) / BAND;
-
-    conv2d_pack(c, op->in[1]->data, op->kind == &conv2d_grad_input_kind, p.packed);
-    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, p.bias);
-#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
-    for (size_t i = 0; i < c->n * nbands; i++) {
-        size_t from = i % nbands * BAND, to = from + BAND < c->h ? from + BAND : c->h;
-
-        correlate_band(c, op->in[0], p.packed, p.bias, i / nbands, from, to,
-                       p.rooms + simd_thread() * c->room, op->out[0]);
-    }
-    return 0;
-}
-
-static bool conv2d_kernel_supports(const struct op *op)
-{
-    return conv2d_supports(op, op->in[0], op->out[0]);
-}
-
-static int conv2d_prepare(struct op *op, struct err *e)
-{
-    struct conv2d c = conv2d_of(op->in[0], op->out[0], true);
-    struct simd_workspace w = {0};
-
-    c.relu = op->kind == &conv2d_relu_kind;
-    conv2d_workspace_of(&c, &w);
-    op->workspace_size = w.size;
-    return simd_keep(op, &c, sizeof c, e);
-}
-
-#define KERNEL_OF(_kind) \
-    .kind = &_kind, .supports = conv2d_kernel_supports, .prepare = conv2d_prepare, \
-    .run = conv2d_run, .release = simd_release
-
-const struct kernel simd_conv2d = {KERNEL_OF(conv2d_kind)};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_relu_kind)};
-const struct kernel simd_conv2d_grad_input = {KERNEL_OF(conv2d_grad_input_kind)};
 
 /* The gradient of the weights of 3x3 convolutions with few channels. A chunk of rows has its own
  * sums; the number of chunks does not depend on the number of threads, and their sums are added in
@@ -305,7 +153,7 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
             conv2d_weights_sum_rows(c, op->in[1], op->in[0], nrows * i / c->nchunks,
-                                    nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->room,
+                                    nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->width,
                                     zeros, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
 #pragma omp for schedule(static)
@@ -319,20 +167,133 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 
 static bool conv2d_weights_supports(const struct op *op)
 {
-    return conv2d_supports(op, op->in[1], op->in[0]);
+    return conv2d_is_narrow(op, op->in[1], op->in[0]);
 }
 
 static int conv2d_weights_prepare(struct op *op, struct err *e)
 {
-    struct conv2d c = conv2d_of(op->in[1], op->in[0], false);
+    struct conv2d c = conv2d_of(op->in[1], op->in[0]);
 
-    op->workspace_size = (c.nchunks * c.sums + c.zeros + c.nthreads * c.room) * sizeof(float);
+    op->workspace_size = (c.nchunks * c.sums + c.zeros + c.nthreads * c.width) * sizeof(float);
     return simd_keep(op, &c, sizeof c, e);
 }
 
 const struct kernel simd_conv2d_grad_weights = {
     .kind = &conv2d_grad_weights_kind, .supports = conv2d_weights_supports,
     .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release};
+
+/* The gradient of the weights of transposed 2x2 convolutions. The two pixels that a pixel of x
+ * becomes in one row of y are neighbours in memory: [2][co], if y has co channels. */
+
+#define SIDE 2           /* the window's side and the stride */
+#define MAX_WEIGHTS 32768 /* channels of x times channels of y: what fits into a core's cache */
+
+/* op->priv */
+struct conv_transpose2d {
+    const struct conv_rows *rows;
+    size_t nrows, width;  /* rows of x over all images; pixels of a row */
+    size_t nx, wide;      /* channels of x; values of two pixels of y */
+    size_t nthreads, nchunks;
+    size_t packed, sums;  /* floats of the sums of the weights; of one chunk */
+};
+
+static bool conv_transpose2d_supports(const struct op *op)
+{
+    const struct conv_rows *rows = conv_rows_best();
+    size_t ci = tensor_channels(op->in[1]), co = tensor_channels(op->in[0]);
+
+    return rows && ci * co <= MAX_WEIGHTS &&
+           ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
+}
+
+static int conv_transpose2d_prepare(struct op *op, struct err *e)
+{
+    const struct tensor *x = op->in[1];
+    struct conv_transpose2d c = {
+        .rows = conv_rows_best(), .nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]),
+        .width = (size_t)x->shape.dim[DIM_W], .nx = tensor_channels(x),
+        .wide = SIDE * tensor_channels(op->in[0]), .nthreads = simd_threads()};
+
+    c.packed = SIDE * c.nx * c.wide;
+    c.nchunks = conv_rows_chunks(c.nrows * c.width);
+    c.sums = c.packed + c.wide;
+    op->workspace_size = c.nchunks * c.sums * sizeof(float);
+    return simd_keep(op, &c, sizeof c, e);
+}
+
+/* Returns the two rows of dy that belong to a row of x, and prefetches the next two. */
+static const float *read_dy(const struct conv_transpose2d *c, const struct tensor *dy, size_t row)
+{
+    size_t two_rows = SIDE * c->width * c->wide;
+
+    simd_fetch(dy->data + (row + 1) * two_rows, row + 1 < c->nrows ? two_rows : 0);
+    return dy->data + row * two_rows;
+}
+
+/* Adds the products of one row of x with the two rows of dy to sums[block of l][a][i][l], for row a
+ * of dy, channel i of x and value l of a pixel pair; a block is one vector. Behind these it adds
+ * the sums of both rows of dy for each l. */
+static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const float *src,
+                                         const float *dy, float *sums)
+{
+    size_t lanes = c->rows->lanes;
+
+    for (size_t l = 0; l < c->wide; l += lanes) {
+        const float *two[SIDE] = {dy + l, dy + c->width * c->wide + l};
+
+        c->rows->grad_weights(src, c->nx, c->nx, two, SIDE, c->width, c->wide,
+                              sums + l * SIDE * c->nx);
+        for (size_t a = 0; a < SIDE; a++)
+            c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
+    }
+}
+
+static void conv_transpose2d_sum_chunk(const struct conv_transpose2d *c, const struct op *op,
+                                       size_t i, float *sums)
+{
+    memset(sums, 0, c->sums * sizeof *sums);
+    for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++)
+        conv_transpose2d_add_weights(c, op->in[1]->data + row * c->width * c->nx,
+                                     read_dy(c, op->in[0], row), sums);
+}
+
+/* Writes dw and db from the sums. Shares the work of dw among the threads of the parallel
+ * region. */
+static void conv_transpose2d_finish(const struct conv_transpose2d *c, const float *sums, float *dw,
+                                    float *db)
+{
+    size_t lanes = c->rows->lanes, co = c->wide / SIDE;
+
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < c->nx; i++)
+        for (size_t l = 0; l < c->wide; l++)
+            for (size_t a = 0; a < SIDE; a++)
+                dw[((i * co + l % co) * SIDE + a) * SIDE + l / co] =
+                    sums[((l / lanes * SIDE + a) * c->nx + i) * lanes + l % lanes];
+#pragma omp single
+    for (size_t k = 0; k < co; k++)
+        db[k] = sums[c->packed + k] + sums[c->packed + co + k];
+}
+
+static int conv_transpose2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv_transpose2d *c = op->priv;
+    float *sums = op->workspace;
+
+#pragma omp parallel num_threads(c->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nchunks; i++)
+            conv_transpose2d_sum_chunk(c, op, i, sums + i * c->sums);
+        conv_rows_add(sums, c->sums, c->nchunks);
+        conv_transpose2d_finish(c, sums, op->out[0]->data, op->out[1]->data);
+    }
+    return 0;
+}
+
+const struct kernel simd_conv_transpose2d_grad_weights = {
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = conv_transpose2d_supports,
+    .prepare = conv_transpose2d_prepare, .run = conv_transpose2d_run, .release = simd_release};
 
 /* 1x1 convolutions to one channel, such as the last one of a network with one logit for each pixel:
  * a dot product for each pixel, which is bound by memory. direct_conv.c would fill the lanes of its

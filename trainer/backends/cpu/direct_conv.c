@@ -35,6 +35,8 @@ struct direct {
     const struct conv_rows *rows;
     bool up;               /* dst is the fine tensor, and the result */
     bool by_src;           /* the weights' first index is the channel of src */
+    bool turned;           /* the window is rotated by 180 degrees */
+    bool relu;             /* a ReLU is applied to the results */
     size_t kernel, stride, pad;
     size_t n, src_h, src_w, dst_h, dst_w, ns, nd;
     size_t cell, advance;  /* pixels of dst in a cell; pixels of src from one cell to the next */
@@ -169,23 +171,26 @@ static size_t lane_number(const struct direct *d, size_t block, size_t l, size_t
 
 static size_t direct_conv_weight_at(const struct direct *d, size_t s, size_t c, size_t i, size_t j)
 {
-    return ((d->by_src ? s * d->nd + c : c * d->ns + s) * d->kernel + i) * d->kernel + j;
+    size_t tap = i * d->kernel + j, taps = d->kernel * d->kernel;
+
+    return (d->by_src ? s * d->nd + c : c * d->ns + s) * taps + (d->turned ? taps - 1 - tap : tap);
 }
 
 /* Packs the weights of one block and one source channel. */
 static void pack_channel(const struct direct *d, const float *w, size_t block, size_t s,
                          float *packed)
 {
-    for (size_t l = 0, cell; l < d->wide; l++) {
-        size_t v = lane_number(d, block, l, &cell), column = v / d->nd, c = v % d->nd;
+    for (size_t k = 0; k < d->kernel * d->kernel; k++) {
+        size_t i = k / d->kernel, j = k % d->kernel, first = tap_phase(d, j) * d->nd;
+        size_t row = (tap_phase(d, i) * d->nblocks + block) * d->nrows + tap_row(d, i);
+        float *to = packed + (row * d->nk + tap_column(d, j) * d->ns + s) * d->wide;
 
-        for (size_t k = 0; v < d->nv && k < d->kernel * d->kernel; k++) {
-            size_t i = k / d->kernel, j = k % d->kernel;
-            size_t row = (tap_phase(d, i) * d->nblocks + block) * d->nrows + tap_row(d, i);
-            size_t at = (cell * d->advance + tap_column(d, j)) * d->ns + s;
+        for (size_t l = 0, cell; l < d->wide; l++) {
+            size_t v = lane_number(d, block, l, &cell);
 
-            if (tap_phase(d, j) == column)
-                packed[(row * d->nk + at) * d->wide + l] = w[direct_conv_weight_at(d, s, c, i, j)];
+            if (v >= first && v < first + d->nd)
+                to[cell * d->advance * d->ns * d->wide + l] =
+                    w[direct_conv_weight_at(d, s, v - first, i, j)];
         }
     }
 }
@@ -252,6 +257,13 @@ static bool is_whole(const struct direct *d)
            (d->group == 1 ? d->nv >= lanes : d->dst_step == lanes);
 }
 
+VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] > 0 ? y[i] : 0;
+}
+
 /* Computes one row of results, counted over all images. room: MAX_ROWS rows of src and one of
  * dst. */
 static void correlate_row(const struct direct *d, const struct tensor *src, const float *packed,
@@ -275,6 +287,8 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
         d->rows->forward(rows, n, d->step, d->nk, packed + b * d->nrows * d->nk * d->wide,
                          bias + b * d->wide, d->ngroups, d->dst_step, d->nvectors,
                          to + block_begin(d, b));
+    if (d->relu)
+        make_at_least_0(to, row);
     if (!is_whole(d))
         memcpy(dst->data + r * row, to, row * sizeof *to);
 }
@@ -422,6 +436,11 @@ static bool direct_conv_supports(const struct op *op)
            (op->attr.kernel <= 3 || op->kind != &conv2d_grad_input_kind);
 }
 
+static bool direct_conv_supports_relu(const struct op *op)
+{
+    return conv2d_is_narrow(op, op->in[0], op->out[0]);
+}
+
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
 {
     op->workspace_size = (nfloats + d->nthreads * (MAX_ROWS * d->width + d->result)) *
@@ -429,11 +448,17 @@ static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloat
     return simd_keep(op, d, sizeof *d, e);
 }
 
+/* The gradient of the input is also a convolution with the window rotated. */
 static int direct_conv_prepare(struct op *op, struct err *e)
 {
-    bool up = op->kind == &conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind;
+    bool grad = op->kind == &conv2d_grad_input_kind;
+    bool turned = grad && conv2d_is_narrow(op, op->in[0], op->out[0]);
+    bool up = (grad && !turned) || op->kind == &conv_transpose2d_kind;
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
+    d.turned = turned;
+    d.by_src = up || turned;
+    d.relu = op->kind == &conv2d_relu_kind;
     return direct_conv_keep(op, &d, simd_round_up(d.packed, LINE) + d.bias + d.width, e);
 }
 
@@ -462,6 +487,9 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
 
 const struct kernel simd_direct_conv2d = {
     KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run)};
+const struct kernel simd_direct_conv2d_relu = {
+    .kind = &conv2d_relu_kind, .supports = direct_conv_supports_relu,
+    .prepare = direct_conv_prepare, .run = direct_conv_run, .release = simd_release};
 const struct kernel simd_direct_conv2d_grad_input = {
     KERNEL_OF(conv2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_grad_weights = {

@@ -120,6 +120,7 @@ VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, si
     const float *below = src + width * n;
 
     for (size_t x = 0; x < width / 2; x++, src += 2 * n, below += 2 * n, dst += n)
+#pragma omp simd
         for (size_t c = 0; c < n; c++) {
             float top = src[c] > src[n + c] ? src[c] : src[n + c];
             float bottom = below[c] > below[n + c] ? below[c] : below[n + c];
