@@ -174,18 +174,12 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_add = {
-    &add_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
-const struct kernel cuda_cast = {
-    &cast_kind, cuda_supports, NULL, run_cast, NULL, KERNEL_HALVES};
-const struct kernel cuda_relu = {
-    &relu_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
-const struct kernel cuda_relu_grad = {
-    &relu_grad_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
-const struct kernel cuda_concat = {
-    &concat_kind, cuda_supports_one_type, NULL, run_concat, NULL, KERNEL_ANY};
-const struct kernel cuda_concat_grad = {
-    &concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad, NULL, KERNEL_ANY};
+CUDA_KERNEL(add, cuda_supports_one_type, NULL, run_combine, KERNEL_ANY);
+CUDA_KERNEL(cast, cuda_supports, NULL, run_cast, KERNEL_HALVES);
+CUDA_KERNEL(relu, cuda_supports_one_type, NULL, run_combine, KERNEL_ANY);
+CUDA_KERNEL(relu_grad, cuda_supports_one_type, NULL, run_combine, KERNEL_ANY);
+CUDA_KERNEL(concat, cuda_supports_one_type, NULL, run_concat, KERNEL_ANY);
+CUDA_KERNEL(concat_grad, cuda_supports_one_type, NULL, run_concat_grad, KERNEL_ANY);
 
 C_END
 
@@ -364,12 +358,9 @@ static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_bias = {
-    &bias_kind, supports_bias, NULL, run_bias, NULL, KERNEL_ANY};
-const struct kernel cuda_bias_grad = {
-    &bias_grad_kind, cuda_supports, prepare_bias_grad, run_bias_grad, NULL, KERNEL_ANY};
-const struct kernel cuda_global_avg_pool = {
-    &global_avg_pool_kind, cuda_supports_one_type, NULL, run_global_avg_pool, NULL, KERNEL_ANY};
+CUDA_KERNEL(bias, supports_bias, NULL, run_bias, KERNEL_ANY);
+CUDA_KERNEL(bias_grad, cuda_supports, prepare_bias_grad, run_bias_grad, KERNEL_ANY);
+CUDA_KERNEL(global_avg_pool, cuda_supports_one_type, NULL, run_global_avg_pool, KERNEL_ANY);
 
 C_END
 
@@ -454,9 +445,7 @@ static int run_reshape(struct op *op, struct exec *x, struct err *e)
     return cuda_queue_copy(x->device, dst, src, tensor_nbytes(op->out[0]), e);
 }
 
-const struct kernel cuda_dropout = {
-    &dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL, KERNEL_ANY};
-const struct kernel cuda_reshape = {
-    &reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL, KERNEL_ANY};
+CUDA_KERNEL(dropout, cuda_supports_one_type, NULL, run_dropout, KERNEL_ANY);
+CUDA_KERNEL(reshape, cuda_supports_one_type, NULL, run_reshape, KERNEL_ANY);
 
 C_END

@@ -551,11 +551,8 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_bce = {
-    &bce_kind, cuda_supports, prepare_ce, run_bce, NULL, KERNEL_FLOATS};
-const struct kernel cuda_softmax_ce = {
-    &softmax_ce_kind, fits_classes, prepare_ce, run_softmax_ce, NULL, KERNEL_FLOATS};
-const struct kernel cuda_dice = {
-    &dice_kind, fits_classes, prepare_dice, run_dice, NULL, KERNEL_FLOATS};
+CUDA_KERNEL(bce, cuda_supports, prepare_ce, run_bce, KERNEL_FLOATS);
+CUDA_KERNEL(softmax_ce, fits_classes, prepare_ce, run_softmax_ce, KERNEL_FLOATS);
+CUDA_KERNEL(dice, fits_classes, prepare_dice, run_dice, KERNEL_FLOATS);
 
 C_END

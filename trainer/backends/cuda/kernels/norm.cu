@@ -554,26 +554,18 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_batch_norm = {
-    &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL, KERNEL_ANY};
-const struct kernel cuda_batch_norm_grad = {
-    &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
-    KERNEL_ANY};
-const struct kernel cuda_batch_norm_relu = {
-    &batch_norm_relu_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
-    KERNEL_ANY};
-const struct kernel cuda_batch_norm_relu_grad = {
-    &batch_norm_relu_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad,
-    NULL, KERNEL_ANY};
-const struct kernel cuda_batch_norm_infer = {
-    &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
-    KERNEL_ANY};
-const struct kernel cuda_group_norm = {
-    &group_norm_kind, cuda_supports_one_type, group_norm_prepare, run_group_norm, NULL, KERNEL_ANY};
-const struct kernel cuda_group_norm_grad = {
-    &group_norm_grad_kind, cuda_supports_one_type, group_norm_prepare, run_group_norm_grad, NULL,
-    KERNEL_ANY};
-const struct kernel cuda_fold_norm = {
-    &fold_norm_kind, cuda_supports, prepare_fold_norm, run_fold_norm, NULL, KERNEL_FLOATS};
+CUDA_KERNEL(batch_norm, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, KERNEL_ANY);
+CUDA_KERNEL(batch_norm_grad, cuda_supports_one_type, batch_norm_prepare,
+            run_batch_norm_grad, KERNEL_ANY);
+CUDA_KERNEL(batch_norm_relu, cuda_supports_one_type, batch_norm_prepare,
+            run_batch_norm, KERNEL_ANY);
+CUDA_KERNEL(batch_norm_relu_grad, cuda_supports_one_type, batch_norm_prepare,
+            run_batch_norm_grad, KERNEL_ANY);
+CUDA_KERNEL(batch_norm_infer, cuda_supports_one_type, batch_norm_prepare,
+            run_batch_norm_infer, KERNEL_ANY);
+CUDA_KERNEL(group_norm, cuda_supports_one_type, group_norm_prepare, run_group_norm, KERNEL_ANY);
+CUDA_KERNEL(group_norm_grad, cuda_supports_one_type, group_norm_prepare,
+            run_group_norm_grad, KERNEL_ANY);
+CUDA_KERNEL(fold_norm, cuda_supports, prepare_fold_norm, run_fold_norm, KERNEL_FLOATS);
 
 C_END

@@ -218,13 +218,9 @@ static int run_max_pool2d_grad_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_max_pool2d = {
-    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, KERNEL_ANY};
-const struct kernel cuda_max_pool2d_grad = {
-    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, KERNEL_ANY};
-const struct kernel cuda_max_pool2d_grad_add = {
-    &max_pool2d_grad_add_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad_add, NULL,
-    KERNEL_ANY};
+CUDA_KERNEL(max_pool2d, cuda_supports_one_type, NULL, run_max_pool2d, KERNEL_ANY);
+CUDA_KERNEL(max_pool2d_grad, cuda_supports_one_type, NULL, run_max_pool2d_grad, KERNEL_ANY);
+CUDA_KERNEL(max_pool2d_grad_add, cuda_supports_one_type, NULL, run_max_pool2d_grad_add, KERNEL_ANY);
 
 C_END
 
@@ -442,20 +438,13 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
     return 0;
 }
 
-const struct kernel cuda_avg_pool2d = {
-    &avg_pool2d_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
-const struct kernel cuda_avg_pool2d_grad = {
-    &avg_pool2d_grad_kind, cuda_supports_one_type, NULL, run_shrink_grad, NULL, KERNEL_ANY};
-const struct kernel cuda_upsample2d = {
-    &upsample2d_kind, cuda_supports_one_type, NULL, run_upsample, NULL, KERNEL_ANY};
-const struct kernel cuda_upsample2d_grad = {
-    &upsample2d_grad_kind, cuda_supports_one_type, NULL, run_upsample, NULL, KERNEL_ANY};
-const struct kernel cuda_subsample = {
-    &subsample_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
-const struct kernel cuda_subsample_grad = {
-    &subsample_grad_kind, cuda_supports_one_type, NULL, run_shrink_grad, NULL, KERNEL_ANY};
-const struct kernel cuda_global_avg_pool_grad = {
-    &global_avg_pool_grad_kind, cuda_supports_one_type, NULL, run_global_avg_pool_grad, NULL,
-    KERNEL_ANY};
+CUDA_KERNEL(avg_pool2d, cuda_supports_one_type, NULL, run_shrink, KERNEL_ANY);
+CUDA_KERNEL(avg_pool2d_grad, cuda_supports_one_type, NULL, run_shrink_grad, KERNEL_ANY);
+CUDA_KERNEL(upsample2d, cuda_supports_one_type, NULL, run_upsample, KERNEL_ANY);
+CUDA_KERNEL(upsample2d_grad, cuda_supports_one_type, NULL, run_upsample, KERNEL_ANY);
+CUDA_KERNEL(subsample, cuda_supports_one_type, NULL, run_shrink, KERNEL_ANY);
+CUDA_KERNEL(subsample_grad, cuda_supports_one_type, NULL, run_shrink_grad, KERNEL_ANY);
+CUDA_KERNEL(global_avg_pool_grad, cuda_supports_one_type, NULL,
+            run_global_avg_pool_grad, KERNEL_ANY);
 
 C_END

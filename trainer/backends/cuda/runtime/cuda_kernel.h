@@ -85,38 +85,13 @@ size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
                    void *workspace);
 
-extern const struct kernel cuda_add;
-extern const struct kernel cuda_avg_pool2d;
-extern const struct kernel cuda_avg_pool2d_grad;
-extern const struct kernel cuda_batch_norm;
-extern const struct kernel cuda_batch_norm_grad;
-extern const struct kernel cuda_batch_norm_infer;
-extern const struct kernel cuda_batch_norm_relu;
-extern const struct kernel cuda_batch_norm_relu_grad;
-extern const struct kernel cuda_bce;
-extern const struct kernel cuda_bias;
-extern const struct kernel cuda_bias_grad;
-extern const struct kernel cuda_cast;
-extern const struct kernel cuda_concat;
-extern const struct kernel cuda_concat_grad;
-extern const struct kernel cuda_dice;
-extern const struct kernel cuda_dropout;
-extern const struct kernel cuda_fold_norm;
-extern const struct kernel cuda_global_avg_pool;
-extern const struct kernel cuda_global_avg_pool_grad;
-extern const struct kernel cuda_group_norm;
-extern const struct kernel cuda_group_norm_grad;
-extern const struct kernel cuda_max_pool2d;
-extern const struct kernel cuda_max_pool2d_grad;
-extern const struct kernel cuda_max_pool2d_grad_add;
-extern const struct kernel cuda_relu;
-extern const struct kernel cuda_relu_grad;
-extern const struct kernel cuda_reshape;
-extern const struct kernel cuda_softmax_ce;
-extern const struct kernel cuda_subsample;
-extern const struct kernel cuda_subsample_grad;
-extern const struct kernel cuda_upsample2d;
-extern const struct kernel cuda_upsample2d_grad;
+#define OP(name) extern const struct kernel cuda_##name; /* but of convolutions */
+#include "trainer/core/ops.def"
+#undef OP
+
+/* Defines cuda_NAME, the kernel of NAME; prepare may be NULL. */
+#define CUDA_KERNEL(name, supports, prepare, run, types) \
+    const struct kernel cuda_##name = {&name##_kind, supports, prepare, run, NULL, types}
 
 /* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
  * cuda_supports_one_type whether all its activations have the type of in[0]. */
