@@ -44,6 +44,41 @@ struct norm_work {
 #define STREAM ((size_t)1 << 22) /* floats of a result, at least, that is written past the cache */
 #define ALIGN 64
 
+/* Returns the loops with the widest vectors that suit the number of channels, or NULL. */
+static const struct norm_rows *norm_rows_best(size_t nchannels)
+{
+#ifdef __x86_64__
+    const struct {
+        const struct norm_rows *rows;
+        bool usable;
+    } all[] = {
+        {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t lanes = all[i].rows->lanes;
+
+        if (all[i].usable && (nchannels % lanes == 0 || lanes % nchannels == 0))
+            return all[i].rows;
+    }
+#endif
+    return NULL;
+}
+
+/* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
+ * these are more. */
+static size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
+{
+    return nchannels > rows->lanes ? nchannels : rows->lanes;
+}
+
+/* Returns the largest w for rows of `step` values. */
+static size_t norm_rows_width(const struct norm_rows *rows, size_t step)
+{
+    return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;
+}
+
 static bool norm_work_supports(const struct op *op)
 {
     return norm_rows_best(tensor_channels(op->in[0])) != NULL;

@@ -31,16 +31,6 @@ struct norm_rows {
                      const float *shift, float *dx);
 };
 
-/* Returns the loops with the widest vectors that suit the number of channels, or NULL. */
-const struct norm_rows *norm_rows_best(size_t nchannels);
-
-/* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
- * these are more. */
-size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
-
-/* Returns the largest w for rows of `step` values. */
-size_t norm_rows_width(const struct norm_rows *rows, size_t step);
-
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
 #endif

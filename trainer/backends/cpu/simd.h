@@ -72,7 +72,7 @@ extern const struct kernel simd_direct_conv2d_grad_input, simd_direct_conv2d_gra
 extern const struct kernel simd_direct_conv_transpose2d, simd_direct_conv_transpose2d_grad_input;
 extern const struct kernel simd_direct_conv_transpose2d_grad_weights;
 
-/* Kernels of 3x3 convolutions by Winograd's transforms (winograd.h). */
+/* Kernels of 3x3 convolutions by Winograd's transforms (winograd.c). */
 
 extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_grad;
 extern const struct kernel simd_winograd_grad_input, simd_winograd_grad_weights;

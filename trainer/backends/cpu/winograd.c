@@ -1,17 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions by Winograd's algorithm (winograd.h): their plans, weights, and forward pass. */
+/* 3x3 convolutions by Winograd's transforms (winograd_rows.h). A thread processes a band of rows of
+ * tiles, or a section of one long row, so that what is transformed stays in its cache; the products
+ * are those of conv_rows.h. The results come first, then each gradient alone, and both in one
+ * pass. */
 #include "config.h"
-#include "trainer/backends/cpu/winograd.h"
+#include "trainer/backends/cpu/winograd_rows.h"
 
 #include <string.h>
+
+#include "trainer/backends/cpu/conv_rows.h"
+#include "trainer/backends/cpu/simd.h"
+
+/* The operands of a convolution or of one of its gradients by their role: src * weights + bias =
+ * dst. For the gradient of the input src is dy; for that of the weights dst is dy, and weights and
+ * bias are where the gradients go. The graph owns all of them. */
+struct conv_operands {
+    const struct tensor *src, *dst, *weights, *bias; /* bias may be NULL */
+};
+
+#define WINOGRAD_LINE 16 /* floats of a cache line; the sections of scratch begin with one */
+
+/* op->priv of these kernels, freed by simd_release: one convolution and how it is cut. For the
+ * gradient of the input src is dy. A place is one of the side x side elements of a transformed
+ * tile. */
+struct winograd {
+    const struct conv_rows *products;
+    const struct winograd_rows *rows;
+    size_t nimages, height, width;
+    size_t src_channels, dst_channels;
+    size_t places;
+    size_t nvectors, wide;   /* vectors, and channels, of results computed at once */
+    size_t across, down;     /* tiles of a row; rows of tiles of an image */
+    size_t band;             /* rows of tiles of a band, counted over all images */
+    /* Pixels of a row that are computed at once: all, or, in bands of one row of tiles, fewer; and
+     * the number of tiles. */
+    size_t section, ntiles;
+    /* Floats from one place to the next of the transformed weights, source and results. A cache
+     * line is added to the values, because distances that are multiples of a page would make all
+     * places share a few sets of the cache. */
+    size_t place, src_place, dst_place;
+    size_t nthreads, nchunks; /* nchunks: chunks of the weights' gradient; 0: threads share one sum,
+                               * each with places of its own */
+    size_t run;              /* consecutive bands that a thread takes */
+    size_t weights, scratch; /* floats: the transformed weights, or the sums of their gradients;
+                              * scratch of one thread */
+    size_t bias, zeros;      /* floats of the bias; of a row of zeros */
+    bool relu;               /* a ReLU is applied to the results */
+};
+
+/* A band in rows of tiles, counted over all images: [from, to), and the end of the next band; and
+ * the section of its rows that is computed now, in pixels. */
+struct winograd_band {
+    size_t from, to, next;
+    size_t x, width;
+};
 
 #define WINOGRAD_KERNEL 3
 
 #define WINOGRAD_WIDE 2  /* vectors of results computed at once, if their number is even */
 
-/* Which tensors of an op are the operands of a convolution (winograd.h). */
-
-struct conv_operands conv_operands_of(const struct op *op)
+/* Of a conv2d_grad, which has both gradients, it returns the operands of the input's. */
+static struct conv_operands conv_operands_of(const struct op *op)
 {
     struct tensor *const *in = op->in, *const *out = op->out;
 
@@ -22,7 +71,8 @@ struct conv_operands conv_operands_of(const struct op *op)
     return (struct conv_operands){in[0], out[0], in[1], in[2]};
 }
 
-struct conv_operands conv_operands_weights_grad(const struct op *op)
+/* Of a conv2d_grad those of the weights'. */
+static struct conv_operands conv_operands_weights_grad(const struct op *op)
 {
     return (struct conv_operands){op->in[2], op->in[0], op->out[1], op->out[2]};
 }
@@ -39,15 +89,31 @@ struct conv_operands conv_operands_weights_grad(const struct op *op)
 #define RUNS 8                /* runs of bands per thread, at least, if there are as many bands */
 #define MAX_RUN 8             /* bands of a run, at most */
 
+/* Returns the transforms for an image and its channels and the instruction set of simd_isa(), or
+ * NULL. */
 static const struct winograd_rows *rows_of(const struct conv_operands *r)
 {
-    const struct shape *s = &r->src->shape;
+    size_t height = (size_t)r->src->shape.dim[DIM_H], width = (size_t)r->src->shape.dim[DIM_W];
+    size_t ns = tensor_channels(r->src), nd = tensor_channels(r->dst);
+    const struct winograd_rows *rows = NULL;
 
-    return winograd_rows_best((size_t)s->dim[DIM_H], (size_t)s->dim[DIM_W],
-                              tensor_channels(r->src), tensor_channels(r->dst));
+#ifdef __x86_64__
+    const struct winograd_rows *pairs = &winograd_pairs_avx512;
+    enum simd_isa isa = simd_isa();
+
+    rows = isa == SIMD_AVX512 ? winograd_rows_avx512 : isa == SIMD_AVX2 ? winograd_rows_avx2 : NULL;
+    if (isa == SIMD_AVX512 && (ns % rows->lanes || nd % rows->lanes))
+        return ns % pairs->lanes || nd % pairs->lanes || height % pairs->tile ||
+               width % (pairs->group * pairs->tile) ? NULL : pairs;
+#endif
+    for (int i = 0; rows && i < 2; i++)
+        if (ns % rows[i].lanes == 0 && nd % rows[i].lanes == 0 && height % rows[i].tile == 0 &&
+            width % rows[i].tile == 0)
+            return &rows[i];
+    return NULL;
 }
 
-bool winograd_supports(const struct op *op)
+static bool winograd_supports(const struct op *op)
 {
     struct conv_operands r = conv_operands_of(op);
     const struct winograd_rows *rows = rows_of(&r);
@@ -70,7 +136,8 @@ static void winograd_set_band(struct winograd *g, size_t tiles, bool whole)
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-struct winograd winograd_of(const struct conv_operands *r)
+/* Returns how a convolution is cut. */
+static struct winograd winograd_of(const struct conv_operands *r)
 {
     struct winograd whole = {0}, *g = &whole;
 
@@ -100,9 +167,24 @@ struct winograd winograd_of(const struct conv_operands *r)
     return whole;
 }
 
-size_t winograd_first_new(const struct winograd *g, size_t r)
+/* Row of tiles r, counted over all images, reads rows->side rows of pixels. Returns the index of
+ * the first of these that row of tiles r - 1 does not read. The rows before it are still in the
+ * copies (winograd_copy) if row of tiles r - 1 was computed last. */
+static size_t winograd_first_new(const struct winograd *g, size_t r)
 {
     return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
+}
+
+/* Returns the number of tiles of a section. */
+static inline size_t winograd_band_tiles(const struct winograd *g, const struct winograd_band *b)
+{
+    return (b->to - b->from) * (b->width / g->rows->tile);
+}
+
+/* Returns on which sides a section has neighbours (rows->source). */
+static inline unsigned winograd_band_beside(const struct winograd *g, const struct winograd_band *b)
+{
+    return (b->x > 0 ? WINOGRAD_LEFT : 0) | (b->x + b->width < g->width ? WINOGRAD_RIGHT : 0);
 }
 
 /* Transforms a section of a band of the source to scratch d. zeros: a row of zeros. */
@@ -123,8 +205,10 @@ static void winograd_transform_source(const struct winograd *g, const struct ten
     }
 }
 
-void winograd_spread(const struct winograd *g, const struct tensor *t,
-                     const struct winograd_band *b, size_t place, float *y)
+/* Transforms the pixels of a section of t, without those around them, as gradients are (spread in
+ * winograd_rows.h), to scratch y, whose places are `place` floats apart. */
+static void winograd_spread(const struct winograd *g, const struct tensor *t,
+                            const struct winograd_band *b, size_t place, float *y)
 {
     size_t n = tensor_channels(t), line = g->width * n, tile = g->rows->tile;
     const float *rows[WINOGRAD_SIDE];
@@ -136,22 +220,27 @@ void winograd_spread(const struct winograd *g, const struct tensor *t,
     }
 }
 
-struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end)
+/* Returns the first section of the band that begins with row of tiles `from` and ends before
+ * `end`. */
+static struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end)
 {
     size_t to = from + g->band < end ? from + g->band : end;
 
     return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end, 0, g->section};
 }
 
-void winograd_band_on(const struct winograd *g, struct winograd_band *b)
+/* Moves to the next section of the band; b->x is then g->width if there is none. */
+static void winograd_band_on(const struct winograd *g, struct winograd_band *b)
 {
     b->x += b->width;
     if (g->width - b->x < b->width)
         b->width = g->width - b->x;
 }
 
-void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
-                    const struct winograd_band *b, size_t p)
+/* Prefetches a share of n values of t from value `at` on, to be called with the products of place p
+ * of a section. Without any prefetching a third of the time is spent waiting for memory. */
+static void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
+                           const struct winograd_band *b, size_t p)
 {
     size_t done = b->x * g->places + p * b->width, all = g->width * g->places;
     size_t from = n * done / all, to = n * (done + b->width) / all;
@@ -159,8 +248,10 @@ void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at,
     simd_fetch(t->data + at + from, to - from);
 }
 
-void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
-                           const struct winograd_band *b, size_t p)
+/* Prefetches a share of the rows of pixels that the next band reads and this one does not: from the
+ * second row of its tiles to the row below them. */
+static void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
+                                  const struct winograd_band *b, size_t p)
 {
     size_t line = g->width * tensor_channels(t), last = g->nimages * g->height;
     size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;
@@ -189,7 +280,8 @@ void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
 #define MANY_BANDS 16
 #define CHUNK_TILES 64 /* tiles of a chunk, at least */
 
-size_t winograd_weights_chunks(const struct winograd *g)
+/* Returns the number of chunks that have their own sums; 0: all threads share one sum. */
+static size_t winograd_weights_chunks(const struct winograd *g)
 {
     size_t size = g->weights + g->bias, most = MAX_SUMS / size, nrows = g->nimages * g->down;
     size_t n = nrows * g->across / CHUNK_TILES, many = nrows / g->band / MANY_BANDS;
@@ -204,8 +296,10 @@ size_t winograd_weights_chunks(const struct winograd *g)
     return n >= MIN_CHUNKS ? n : 0;
 }
 
-void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
-                          const float *y, float *u)
+/* Adds to place p of u[g->weights] the products of the transformed source d and gradient y; all
+ * point to place 0. */
+static void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
+                                 const float *y, float *u)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
 
@@ -293,7 +387,10 @@ static void sum_shared(const struct winograd *g, const struct conv_operands *ope
     }
 }
 
-void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned, float *dw)
+/* Writes dw from the sums. turned: the source was transformed as gradients are, and the gradient as
+ * a source is. Shares the work among the threads of the parallel region. */
+static void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned,
+                                    float *dw)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
     size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
@@ -373,8 +470,10 @@ const struct kernel simd_winograd_grad_weights = {
  * convolution with the window rotated by 180 degrees and the input and output channels
  * exchanged. */
 
-/* Writes packed[place][block of d][s][d], for source channels s and result channels d. */
-void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed)
+/* Transforms and packs the weights to packed[place][block of d][s][d], for source channels s and
+ * result channels d; turned: for the gradient of the input. Shares the work among the threads of
+ * the parallel region. */
+static void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
     size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
@@ -388,16 +487,18 @@ void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, f
                             g->rows->group);
 }
 
-void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
-                         const struct winograd_band *b, size_t p)
+/* Prefetches a share of the results that a band writes (winograd_fetch). */
+static void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
+                                const struct winograd_band *b, size_t p)
 {
     size_t line = g->rows->tile * g->width * tensor_channels(t);
 
     winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, b, p);
 }
 
-void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed,
-                            const float *zeros, size_t ntiles, const float *d, float *m)
+/* Computes m = d weights for place p; d, m and packed point to place 0. */
+static void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed,
+                                   const float *zeros, size_t ntiles, const float *d, float *m)
 {
     size_t ns = g->src_channels, nd = g->dst_channels;
 
@@ -410,8 +511,9 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
                                  m + at);
 }
 
-void winograd_conv_write(const struct winograd *g, const struct tensor *dst, const float *m,
-                         const float *bias, const struct winograd_band *b)
+/* Writes a section of a band of results from its products m. bias[dst_channels] */
+static void winograd_conv_write(const struct winograd *g, const struct tensor *dst, const float *m,
+                                const float *bias, const struct winograd_band *b)
 {
     size_t n = g->dst_channels, tile = g->rows->tile, line = g->width * n;
     float *rows[WINOGRAD_SIDE];
@@ -500,3 +602,250 @@ static int winograd_conv_prepare(struct op *op, struct err *e)
 const struct kernel simd_winograd = {KERNEL_OF(conv2d_kind)};
 const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_relu_kind)};
 const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind)};
+
+/* Both gradients of a 3x3 convolution in one pass. The gradient of the result is
+ * transformed once for both; so for the weights' gradient the source is transformed as gradients
+ * are.
+ *
+ * The gradient of the input may take the memory of the result's gradient. Then rows are copied
+ * before they are overwritten: neighbouring rows of tiles share copies, and each chunk begins with
+ * copies of the rows next to it. */
+
+/* Returns where row i of these rows of pixels, which has n values, is copied to. */
+static inline float *winograd_copy(const struct winograd *g, float *copies, size_t r, size_t i,
+                                   size_t n)
+{
+    return copies + (g->rows->tile * r + i) % g->rows->side * n;
+}
+
+/* op->priv: the gradients of the input and of the weights. */
+struct winograd_grad {
+    struct winograd in, w;
+    /* Floats: copied rows of the gradient; rows of the gradient above and below a chunk. */
+    size_t rows, edges;
+};
+
+static struct winograd_grad winograd_grad_of(const struct op *op)
+{
+    struct conv_operands in = conv_operands_of(op), w = conv_operands_weights_grad(op);
+    struct winograd_grad b = {.in = winograd_of(&in), .w = winograd_of(&w)};
+
+    b.w.nchunks = winograd_weights_chunks(&b.w);
+    b.rows = simd_round_up(b.in.rows->side * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    b.edges = simd_round_up(2 * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    return b;
+}
+
+static bool winograd_grad_supports(const struct op *op)
+{
+    if (!winograd_supports(op))
+        return false;
+    struct winograd_grad b = winograd_grad_of(op);
+    return b.w.nchunks > 0 && b.in.band == b.w.band;
+}
+
+/* The pointers into the workspace during one run. */
+struct winograd_grad_workspace {
+    const struct winograd_grad *b;
+    struct conv_operands in, w;
+    bool in_place; /* dx has the memory of dy */
+    float *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+};
+
+static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op *op,
+                                                                 const struct winograd_grad *b,
+                                                                 struct simd_workspace *w)
+{
+    return (struct winograd_grad_workspace){
+        .b = b,
+        .in = conv_operands_of(op),
+        .w = conv_operands_weights_grad(op),
+        .packed = simd_take(w, b->in.weights, sizeof(float)),
+        .no_bias = simd_take(w, b->in.bias, sizeof(float)),
+        .zeros = simd_take(w, b->in.zeros, sizeof(float)),
+        .sums = simd_take(w, b->w.nchunks * (b->w.weights + b->w.bias), sizeof(float)),
+        .edges = simd_take(w, b->w.nchunks * b->edges, sizeof(float)),
+        .rooms = simd_take(w, b->w.nthreads * (b->in.scratch + b->rows), sizeof(float)),
+    };
+}
+
+static int winograd_grad_prepare(struct op *op, struct err *e)
+{
+    struct winograd_grad b = winograd_grad_of(op);
+    struct simd_workspace w = {0};
+
+    winograd_grad_workspace_of(op, &b, &w);
+    op->workspace_size = w.size;
+    op->inplace = true;
+    return simd_keep(op, &b, sizeof b, e);
+}
+
+/* One thread's scratch. */
+struct room {
+    float *gradient, *results; /* transformed gradient; results of the input, then the transformed
+                                * source */
+    float *rows;
+};
+
+static struct room room_of(const struct winograd_grad_workspace *p, size_t thread)
+{
+    const struct winograd_grad *b = p->b;
+    float *from = p->rooms + thread * (b->in.scratch + b->rows);
+
+    return (struct room){from, from + b->in.places * b->in.src_place, from + b->in.scratch};
+}
+
+/* Rows of tiles [begin, end), and copies of the rows of pixels above and below them, if these are
+ * in the same image. */
+struct chunk {
+    size_t begin, end;
+    float *above, *below;
+};
+
+static struct chunk chunk_of(const struct winograd_grad_workspace *p, size_t i)
+{
+    const struct winograd *g = &p->b->w;
+    size_t nrows = g->nimages * g->down;
+    float *edges = p->edges + i * p->b->edges;
+
+    return (struct chunk){nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks, edges,
+                          edges + p->b->edges / 2};
+}
+
+/* Copies the rows that a chunk reads from its neighbours, before any thread writes. */
+static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
+{
+    const struct winograd *g = &p->b->in;
+    size_t line = g->width * g->src_channels, tile = g->rows->tile;
+    struct chunk c = chunk_of(p, i);
+
+    if (c.begin % g->down)
+        memcpy(c.above, p->in.src->data + (c.begin * tile - 1) * line, line * sizeof(float));
+    if (c.end % g->down)
+        memcpy(c.below, p->in.src->data + c.end * tile * line, line * sizeof(float));
+}
+
+/* Returns row i, from 0 to side - 1, of the rows of the gradient that row of tiles r of a chunk
+ * reads; row 0 is the one above the tiles. x > 0: this is not the first section of the band, and a
+ * row that needs a copy has been copied already. */
+static const float *gradient_row(const struct winograd_grad_workspace *p, const struct room *room,
+                                 const struct chunk *c, size_t x, size_t r, size_t i)
+{
+    const struct winograd *g = &p->b->in;
+    size_t line = g->width * g->src_channels;
+    size_t y = g->rows->tile * (r % g->down) + i - 1; /* -1 wraps to a large number, too */
+    const float *row = p->in.src->data + (r / g->down * g->height + y) * line;
+    float *copy = winograd_copy(g, room->rows, r, i, line);
+
+    if (y >= g->height)
+        return p->zeros;
+    if (!p->in_place)
+        return row;
+    if (r == c->begin && i == 0)
+        return c->above;
+    if (r + 1 == c->end && i + 1 == g->rows->side)
+        return c->below;
+    if (x == 0 && !(r > c->begin && i < winograd_first_new(g, r)))
+        memcpy(copy, row, line * sizeof *copy);
+    return copy;
+}
+
+/* Transforms row of tiles r of a band of the gradient, and adds the rows to the bias's sum. */
+static void winograd_grad_read_gradient(const struct winograd_grad_workspace *p,
+                                        const struct room *room, const struct chunk *c,
+                                        const struct winograd_band *b, size_t r, float *sum)
+{
+    const struct winograd *g = &p->b->in;
+    size_t n = g->src_channels, at = (r - b->from) * (b->width / g->rows->tile) * n;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t i = 0; i < g->rows->side; i++)
+        rows[i] = gradient_row(p, room, c, b->x, r, i) + b->x * n;
+    g->rows->source(rows, b->width, n, winograd_band_beside(g, b), g->src_place,
+                    room->gradient + at);
+    for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
+        for (size_t k = 0; k < n; k += g->rows->lanes)
+            g->products->sum(rows[i] + k, b->width, n, sum + k);
+}
+
+static void winograd_grad_write_input(const struct winograd_grad_workspace *p,
+                                      const struct room *room, const struct winograd_band *b)
+{
+    const struct winograd *g = &p->b->in;
+
+    for (size_t i = 0; i < g->places; i++) {
+        winograd_fetch_source(g, p->in.src, b, i);
+        winograd_conv_fetch(g, p->in.dst, b, i);
+        winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
+                               room->results);
+    }
+    winograd_conv_write(g, p->in.dst, room->results, p->no_bias, b);
+}
+
+static void winograd_grad_add_weights(const struct winograd_grad_workspace *p,
+                                      const struct room *room, const struct winograd_band *b,
+                                      float *sums)
+{
+    const struct winograd *g = &p->b->w;
+    size_t line = g->rows->tile * g->width * g->src_channels;
+
+    winograd_spread(g, p->w.src, b, g->src_place, room->results);
+    for (size_t i = 0; i < g->places; i++) {
+        winograd_fetch(g, p->w.src, b->to * line, (b->next - b->to) * line, b, i);
+        winograd_weights_add(g, i, winograd_band_tiles(g, b), room->results, room->gradient, sums);
+    }
+}
+
+static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
+                                    const struct room *room, size_t i)
+{
+    const struct winograd *g = &p->b->w;
+    size_t size = g->weights + g->bias;
+    struct chunk c = chunk_of(p, i);
+    float *sums = p->sums + i * size;
+
+    memset(sums, 0, size * sizeof *sums);
+    for (size_t from = c.begin; from < c.end; from += g->band) {
+        struct winograd_band b = winograd_band_of(g, from, c.end);
+
+        for (; b.x < g->width; winograd_band_on(g, &b)) {
+            for (size_t r = b.from; r < b.to; r++)
+                winograd_grad_read_gradient(p, room, &c, &b, r, sums + g->weights);
+            winograd_grad_write_input(p, room, &b);
+            winograd_grad_add_weights(p, room, &b, sums);
+        }
+    }
+}
+
+static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct winograd_grad *b = op->priv;
+    struct winograd_grad_workspace p =
+        winograd_grad_workspace_of(op, b, &(struct simd_workspace){op->workspace, 0});
+    size_t size = b->w.weights + b->w.bias;
+
+    p.in_place = op->out[0]->data == op->in[0]->data;
+    memset(p.no_bias, 0, b->in.bias * sizeof *p.no_bias);
+    memset(p.zeros, 0, b->in.zeros * sizeof *p.zeros);
+#pragma omp parallel num_threads(b->w.nthreads)
+    {
+        struct room room = room_of(&p, simd_thread());
+
+        winograd_conv_pack(&b->in, p.in.weights->data, true, p.packed);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < (p.in_place ? b->w.nchunks : 0); i++)
+            copy_edges(&p, i);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < b->w.nchunks; i++)
+            winograd_grad_run_chunk(&p, &room, i);
+        conv_rows_add(p.sums, size, b->w.nchunks);
+        winograd_weights_gather(&b->w, p.sums, true, p.w.weights->data);
+    }
+    if (p.w.bias)
+        memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
+    return 0;
+}
+
+const struct kernel simd_winograd_grad = {
+    .kind = &conv2d_grad_kind, .supports = winograd_grad_supports,
+    .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release};

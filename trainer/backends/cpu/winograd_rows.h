@@ -58,10 +58,6 @@ struct winograd_rows {
                          float *u);
 };
 
-/* Returns the transforms for an image of this size with ns source and nd result channels and the
- * instruction set of simd_isa(), or NULL. */
-const struct winograd_rows *winograd_rows_best(size_t height, size_t width, size_t ns, size_t nd);
-
 #ifdef __x86_64__
 extern const struct winograd_rows winograd_rows_avx512[2], winograd_rows_avx2[2]; /* m = 4, 2 */
 extern const struct winograd_rows winograd_pairs_avx512; /* m = 4 */
