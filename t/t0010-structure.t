@@ -87,7 +87,7 @@ trainer|trainer/'
 
 # Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.
 third_party='slurm/.* launcher/scheduler/slurm/unetctl-slurm\.c
-mpi\.h trainer/comm/(mpi_ranks\.h|test/)
+mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/

@@ -29,11 +29,11 @@ cd ..
 cat >rules.mk <<'END'
 include Makefile
 flags = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)
-$(B)/unet-train: $(B)/comm_mpi.o $(B)/mpi_start.o
+$(B)/unet-train: $(B)/comm_mpi.o
 	$(CC) $(flags) -o $@ $^ $(unet_train_OBJECTS) $(unet_train_LDADD) $(LIBS)
-$(B)/comm_mpi.t: $(B)/comm_mpi.o $(B)/mpi_start.o
+$(B)/comm_mpi.t: $(B)/comm_mpi.o
 	$(CC) $(flags) -o $@ $^ $(trainer_comm_test_comm_mpi_t_OBJECTS) \
-	    $(trainer_comm_test_comm_mpi_t_LDADD) $(LIBS)
+	    $(unet_train_LDADD) $(LIBS)
 $(B)/%.o: $(srcdir)/trainer/comm/%.c
 	$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libtrainer_a_CPPFLAGS) $(CPPFLAGS) $(flags) -Werror -c -o $@ $<
 END

@@ -8,9 +8,9 @@
  * has called abort, or with code 128 + *interrupt if that becomes nonzero. After an error only
  * abort and close may be called.
  *
- * To read: this file, comm.c; shared_reduce.c and node.c for sums in shared memory; comm_mpi.c and
- * mpi_start.c; comm_nccl.c with nccl_library.h; rendezvous/ for how ranks find each other and
- * notice that one is lost. */
+ * To read: this file, comm.c; shared_reduce.c and node.c for sums in shared memory; comm_mpi.c;
+ * comm_nccl.c with nccl_library.h; rendezvous/ for how ranks find each other and notice that one is
+ * lost. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_H
 #define UNETCTL_TRAINER_COMM_COMM_H
 
