@@ -101,15 +101,4 @@ int results_write(const struct training *t, struct evaluation *v, struct run_log
 void results_rescue(const struct training *t, const struct network_config *network,
                     const struct goal *goal, struct err *e);
 
-/* Scalars over time for TensorBoard: the file DIR/events.out.tfevents.SECONDS.HOST.PID of TFRecord
- * frames with tensorflow.Event messages. */
-
-struct events;
-
-struct events *events_open(const char *dir, const char *host, struct err *e);
-void events_close(struct events *v); /* NULL is fine */
-
-/* Appends a scalar with the present time, as a single write. */
-int events_add(struct events *v, int64_t step, const char *tag, double value, struct err *e);
-
 #endif
