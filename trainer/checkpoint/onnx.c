@@ -142,14 +142,16 @@ static const char *describe_op(const struct op *op, struct buf *node)
            : op->kind == &global_avg_pool_kind ? "GlobalAveragePool" : NULL;
 }
 
-static void add_numbers(struct buf *graph, const char *name, const int64_t *numbers, size_t n)
+static void add_initializer(struct buf *graph, const char *name, int type, const void *numbers,
+                            size_t size, const int64_t *dim, int ndim)
 {
     struct buf t = {0};
 
-    protobuf_add_varint(&t, TENSOR_DIMS, (int64_t)n);
-    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_INT64);
+    for (int d = 0; d < ndim; d++)
+        protobuf_add_varint(&t, TENSOR_DIMS, dim[d]);
+    protobuf_add_varint(&t, TENSOR_DATA_TYPE, type);
     protobuf_add_text(&t, TENSOR_NAME, name);
-    protobuf_add_bytes(&t, TENSOR_RAW_DATA, numbers, n * sizeof *numbers);
+    protobuf_add_bytes(&t, TENSOR_RAW_DATA, numbers, size);
     protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
 }
 
@@ -172,7 +174,7 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     protobuf_add_text(&pad, NODE_INPUT, half);
     protobuf_add_text(&pad, NODE_INPUT, pads);
     add_node(graph, &pad, "Pad", op->out[0]->name);
-    add_numbers(graph, pads, numbers, 8);
+    add_initializer(graph, pads, TENSOR_IS_INT64, numbers, sizeof numbers, &(int64_t){8}, 1);
 }
 
 /* Adds a Resize, whose third input has the scales of N, C, H and W; the second is not used. */
@@ -180,7 +182,7 @@ static void add_upsample(struct buf *graph, const struct graph *g, const struct 
 {
     static const float scales[4] = {1, 1, 2, 2};
     char name[TENSOR_NAME_SIZE + 8];
-    struct buf node = {0}, t = {0};
+    struct buf node = {0};
 
     snprintf(name, sizeof name, "%s.scales", op->out[0]->name);
     add_text(&node, "mode", op->attr.bilinear ? "linear" : "nearest");
@@ -192,11 +194,7 @@ static void add_upsample(struct buf *graph, const struct graph *g, const struct 
     protobuf_add_text(&node, NODE_INPUT, "");
     protobuf_add_text(&node, NODE_INPUT, name);
     add_node(graph, &node, "Resize", name_of(g, op->out[0]));
-    protobuf_add_varint(&t, TENSOR_DIMS, 4);
-    protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
-    protobuf_add_text(&t, TENSOR_NAME, name);
-    protobuf_add_bytes(&t, TENSOR_RAW_DATA, scales, sizeof scales);
-    protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
+    add_initializer(graph, name, TENSOR_IS_FLOAT, scales, sizeof scales, &(int64_t){4}, 1);
 }
 
 static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
@@ -216,7 +214,7 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
     protobuf_add_text(&reshape, NODE_NAME, op->out[0]->name);
     protobuf_add_text(&reshape, NODE_OP_TYPE, "Reshape");
     protobuf_add_message(graph, GRAPH_NODE, &reshape);
-    add_numbers(graph, name, shape, 4);
+    add_initializer(graph, name, TENSOR_IS_INT64, shape, sizeof shape, &(int64_t){4}, 1);
 }
 
 /* Returns the op that adds the bias of a transposed convolution, or NULL. In ONNX the bias is an
@@ -281,14 +279,8 @@ static void add_weights(struct buf *graph, const struct weights *w)
     for (size_t i = 0; i < w->nentries; i++) {
         const struct weights_entry *entry = &w->entries[i];
         const float *data = (entry->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
-        struct buf t = {0};
-
-        for (int d = 0; d < entry->ndim; d++)
-            protobuf_add_varint(&t, TENSOR_DIMS, entry->shape[d]);
-        protobuf_add_varint(&t, TENSOR_DATA_TYPE, TENSOR_IS_FLOAT);
-        protobuf_add_text(&t, TENSOR_NAME, entry->name);
-        protobuf_add_bytes(&t, TENSOR_RAW_DATA, data, entry->count * sizeof *data);
-        protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
+        add_initializer(graph, entry->name, TENSOR_IS_FLOAT, data, entry->count * sizeof *data,
+                        entry->shape, entry->ndim);
     }
 }
 
