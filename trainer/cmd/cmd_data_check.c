@@ -146,7 +146,7 @@ static int check_container_record(struct container *c, size_t i, const char *pat
     return rc;
 }
 
-static int check_records(const char *path, enum container_kind kind, bool alone,
+static int check_records(const char *path, enum source_format kind, bool alone,
                          struct count *count, struct err *e)
 {
     struct container *c = container_open(kind, path, e);
@@ -162,11 +162,11 @@ static int check_records(const char *path, enum container_kind kind, bool alone,
 
 static int check_file(const char *path, bool alone, struct count *count, struct err *e)
 {
-    enum container_kind kind;
+    enum source_format kind;
     struct pixels img;
 
     if (container_guess(filename_base(path), &kind) ||
-        (!filename_is_image(path) && container_is_tfrecord(path) && (kind = CONTAINER_TFRECORD)))
+        (!filename_is_image(path) && container_is_tfrecord(path) && (kind = SOURCE_TFRECORD)))
         return check_records(path, kind, alone, count, e);
     if (read_file(path, &img, e))
         return report_bad(path, alone, count, e);
@@ -178,7 +178,7 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
 /* Keeps the images, and the containers by name or first bytes. */
 static void keep_known(struct tree *tree)
 {
-    enum container_kind kind;
+    enum source_format kind;
     size_t kept = 0;
 
     for (size_t i = 0; i < tree->count; i++) {

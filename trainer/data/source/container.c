@@ -38,7 +38,7 @@ struct mapping {
 };
 
 struct container {
-    enum container_kind kind;
+    enum source_format kind;
     char *path;
     int fd; /* TFRecord; else -1 */
     size_t count;
@@ -266,16 +266,16 @@ static int open_idx(struct container *c, struct err *e)
     return rc;
 }
 
-bool container_guess(const char *name, enum container_kind *kind)
+bool container_guess(const char *name, enum source_format *kind)
 {
     const char *idx = strstr(name, "images-idx3-ubyte");
 
-    *kind = idx                        ? CONTAINER_IDX
-            : filename_ends(name, ".records") ? CONTAINER_TFRECORD
-                                        : CONTAINER_CIFAR;
+    *kind = idx                               ? SOURCE_IDX
+            : filename_ends(name, ".records") ? SOURCE_TFRECORD
+                                              : SOURCE_CIFAR;
     if (idx)
         return strcmp(idx + 17, "") == 0 || strcmp(idx + 17, ".gz") == 0;
-    return *kind == CONTAINER_TFRECORD ||
+    return *kind == SOURCE_TFRECORD ||
            (filename_ends(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
                                       strncmp(name, "test_batch", 10) == 0));
 }
@@ -298,7 +298,7 @@ bool container_is_tfrecord(const char *path)
     return found;
 }
 
-struct container *container_open(enum container_kind kind, const char *path, struct err *e)
+struct container *container_open(enum source_format kind, const char *path, struct err *e)
 {
     struct container *c = mem_zero(1, sizeof *c, e);
     int rc = -1;
@@ -308,13 +308,13 @@ struct container *container_open(enum container_kind kind, const char *path, str
     c->kind = kind;
     c->fd = -1;
     c->path = mem_text(path, e);
-    if (c->path && kind == CONTAINER_IDX)
+    if (c->path && kind == SOURCE_IDX)
         rc = open_idx(c, e);
-    else if (c->path && kind == CONTAINER_CIFAR)
+    else if (c->path && kind == SOURCE_CIFAR)
         rc = open_cifar(c, e);
     else if (c->path && (c->fd = open_content(c->path, e)) >= 0)
         rc = tfrecord_scan(c->fd, c->path, &c->index, e);
-    c->count = kind == CONTAINER_TFRECORD ? c->index.count : c->count;
+    c->count = kind == SOURCE_TFRECORD ? c->index.count : c->count;
     if (rc == 0)
         return c;
     container_close(c);
@@ -328,7 +328,7 @@ size_t container_count(const struct container *c)
 
 static const uint8_t *sample_bytes(const struct container *c, size_t i, size_t *n)
 {
-    if (c->kind == CONTAINER_CIFAR) {
+    if (c->kind == SOURCE_CIFAR) {
         *n = CIFAR_RECORD;
         return c->bytes + i * CIFAR_RECORD;
     }
@@ -346,7 +346,7 @@ static int check_record_hash(const struct container *c, size_t i, const uint8_t 
         return 0;
     sha256_init(&h);
     sha256_add(&h, bytes, n);
-    if (c->kind == CONTAINER_IDX)
+    if (c->kind == SOURCE_IDX)
         sha256_add(&h, &c->labels[i], 1);
     sha256_finish(&h, hex);
     if (sha256)
@@ -377,9 +377,9 @@ static int decode_plain(const struct container *c, size_t i, const char *want, c
     img->height = c->height;
     img->source_bits = 8;
     img->pages = 1;
-    if (pixels_allocate(img, c->path, c->kind == CONTAINER_CIFAR ? 3 : 1, 8, e))
+    if (pixels_allocate(img, c->path, c->kind == SOURCE_CIFAR ? 3 : 1, 8, e))
         return -1;
-    if (c->kind == CONTAINER_CIFAR)
+    if (c->kind == SOURCE_CIFAR)
         spread_planes(bytes + 1, img->samples);
     else
         memcpy(img->samples, bytes, n);
@@ -407,7 +407,7 @@ int container_decode(const struct container *c, size_t i, bool mask, const char 
                      char sha256[65], struct pixels *img, struct err *e)
 {
     memset(img, 0, sizeof *img);
-    if (c->kind == CONTAINER_TFRECORD)
+    if (c->kind == SOURCE_TFRECORD)
         return decode_record(c, i, mask ? EXAMPLE_TARGET : EXAMPLE_IMAGE, want, sha256, img, e);
     return mask ? err_set(e, ERR_INTERNAL, "%s: has no masks", c->path)
                 : decode_plain(c, i, want, sha256, img, e);
@@ -418,9 +418,9 @@ int container_label(const struct container *c, size_t i, struct err *e)
     char name[32];
     int label, rc;
 
-    if (c->kind == CONTAINER_CIFAR)
+    if (c->kind == SOURCE_CIFAR)
         return c->bytes[i * CIFAR_RECORD];
-    if (c->kind == CONTAINER_IDX)
+    if (c->kind == SOURCE_IDX)
         return c->labels[i];
     uint8_t *bytes = tfrecord_read(c->fd, c->path, &c->index, i, PIXELS_MAX_FILE, e);
     if (!bytes)
@@ -520,7 +520,7 @@ static int name_numbers(struct source *s, struct err *e)
 
 /* Lists the containers of a kind in dir/sub: by their name, and TFRecord files, whose names may be
  * others, also by their first bytes. */
-static int list_kind(const struct source *s, const char *sub, enum container_kind kind,
+static int list_kind(const struct source *s, const char *sub, enum source_format kind,
                      struct tree *files, struct err *e)
 {
     int rc = tree_list(s->dir, sub, NULL, files, e);
@@ -528,12 +528,12 @@ static int list_kind(const struct source *s, const char *sub, enum container_kin
 
     for (size_t i = 0; i < files->count; i++) {
         char *name = files->paths[i];
-        enum container_kind guessed;
+        enum source_format guessed;
         bool known = container_guess(name, &guessed);
-        if (rc == 0 && !known && kind == CONTAINER_TFRECORD && !filename_is_image(name)) {
+        if (rc == 0 && !known && kind == SOURCE_TFRECORD && !filename_is_image(name)) {
             char *path = mem_textf(e, "%s/%s/%s", s->dir, sub ? sub : "", name);
             known = path && container_is_tfrecord(path);
-            guessed = CONTAINER_TFRECORD;
+            guessed = SOURCE_TFRECORD;
             rc = path ? 0 : -1;
             free(path);
         }
@@ -651,8 +651,7 @@ static int list_shards(struct source *s, const char *sub, enum source_format for
                        const char *family, enum source_side side, struct err *e)
 {
     struct shards l = {.has = {false}};
-    enum container_kind kind = format == SOURCE_IDX ? CONTAINER_IDX : CONTAINER_TFRECORD;
-    int rc = list_kind(s, sub, kind, &l.files, e), n = 0;
+    int rc = list_kind(s, sub, format, &l.files, e), n = 0;
     size_t kept = 0;
 
     s->format = format;
@@ -725,7 +724,7 @@ int record_files_list(struct source *s, const char *family, struct err *e)
     int found = 0;
 
     for (size_t i = 0; i < 2 && found == 0 && !family; i++) {
-        found = list_kind(s, cifar[i], CONTAINER_CIFAR, &files, e);
+        found = list_kind(s, cifar[i], SOURCE_CIFAR, &files, e);
         s->format = SOURCE_CIFAR;
         if (found == 0 && files.count)
             found = list_cifar(s, cifar[i], &files, e) ? -1 : 1;

@@ -123,12 +123,8 @@ bool source_is_divided(const struct source *s)
 
 struct container *source_container(const struct source *s, const char *name, struct err *e)
 {
-    static const enum container_kind kinds[] = {[SOURCE_CIFAR] = CONTAINER_CIFAR,
-                                                [SOURCE_IDX] = CONTAINER_IDX,
-                                                [SOURCE_TFRECORD] = CONTAINER_TFRECORD};
-
     char *path = mem_textf(e, "%s/%s", s->dir, name);
-    struct container *c = path ? container_open(kinds[s->format], path, e) : NULL;
+    struct container *c = path ? container_open(s->format, path, e) : NULL;
 
     free(path);
     return c;

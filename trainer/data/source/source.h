@@ -108,20 +108,19 @@ struct container *source_container(const struct source *s, const char *name, str
  * or compressed by gzip), and TFRecord shards, also compressed by gzip. Reading samples is
  * thread-safe. */
 
-enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
-
 /* Detects a container by its file name: CIFAR-10's data_batch*.bin and test_batch*.bin,
  * *images-idx3-ubyte with or without .gz (not labels), *.records. If the result is false, *kind is
  * undefined. */
-bool container_guess(const char *name, enum container_kind *kind);
+bool container_guess(const char *name, enum source_format *kind);
 
 /* Returns whether the first bytes of a file, decompressed if it is gzip, begin a TFRecord file. */
 bool container_is_tfrecord(const char *path);
 
-/* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must
- * lie in the same folder. The sizes in headers are checked against the file before memory is
- * allocated. Returns NULL on error, with ERR_DATA for damaged files. */
-struct container *container_open(enum container_kind kind, const char *path, struct err *e);
+/* Opens a file of the kind cifar, idx or tfrecord. For idx it is the file of images
+ * ("train-images-idx3-ubyte.gz"), whose labels must lie in the same folder. The sizes in headers
+ * are checked against the file before memory is allocated. Returns NULL on error, with ERR_DATA for
+ * damaged files. */
+struct container *container_open(enum source_format kind, const char *path, struct err *e);
 void container_close(struct container *c);
 
 size_t container_count(const struct container *c);
