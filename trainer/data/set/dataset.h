@@ -72,19 +72,14 @@ struct split_config {
 struct split *split_create(const struct split_config *config, struct err *e);
 void split_destroy(struct split *s);
 
-/* Sets val[i] to whether item i of n is for validation, a function of the other arguments alone.
- * Items with equal hashes are on the same side, and each side gets at least one. ERR_DATA if that
- * is impossible. label: the classes of the items, each of which is divided by itself, or NULL; a
- * class of only one hash is for training. Of items with equal hashes the first one's class
- * counts. */
-int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
+/* Sets val[i] to whether item i of n is for validation, a function of the arguments alone, of which
+ * the configuration's seed, fraction and folds count. Items with equal hashes are on the same side,
+ * and each side gets at least one. label: the classes of the items, each of which is divided by
+ * itself, or NULL; a class of only one hash is for training. Of items with equal hashes the first
+ * one's class counts. Folds have nearly equal numbers of items, in all and of each class. ERR_DATA
+ * if there are fewer than two hashes, or fewer than folds. */
+int split_divide(const struct split_config *config, size_t n, const char *const *hash,
                  const int *label, bool *val, struct err *e);
-
-/* The same for `folds` parts of nearly equal numbers of items, in all and of each class: each item
- * is in one of them. val: those of part `fold`, from 1 on. ERR_DATA if there are fewer hashes than
- * parts. */
-int split_divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
-                       const int *label, bool *val, struct err *e);
 
 /* Leaves out the validation images that the split of a run, in a file, has for training, by the
  * hashes of their files, and sets *n to their number. ERR_DATA if none remains. */

@@ -147,32 +147,6 @@ static size_t pick_classes(const struct by_hash *sorted, const size_t *start, si
     return taken;
 }
 
-int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
-                 const int *label, bool *val, struct err *e)
-{
-    struct by_hash *sorted = sort_by_hash(hash, n, e);
-    size_t *start = mem_alloc(3 * (n + 1), sizeof *start, e), *order = start + n + 1;
-    int rc = sorted && start ? 0 : -1;
-    size_t ngroups = rc ? 0 : find_groups(sorted, n, start);
-
-    memset(val, 0, n * sizeof *val);
-    if (rc == 0 && ngroups < 2)
-        rc = err_set(e, ERR_DATA, n < 2
-                     ? "there is only one pair; training and validation need one each"
-                     : "all images are equal, of one group (data.group), or tiles or pages of one "
-                       "file; to divide them, name the images of each side (data split "
-                       "--train-list, --val-list)");
-    if (rc == 0) {
-        size_t *own = order + n + 1;
-        rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
-        if (!pick_classes(sorted, start, ngroups, order, label, val_fraction, own, val))
-            pick_classes(sorted, start, ngroups, order, NULL, val_fraction, own, val);
-    }
-    free(start);
-    free(sorted);
-    return rc;
-}
-
 /* Gives each group, in this order and class by class, to the fold with the fewest items of the
  * class, of all classes, and the lowest number. */
 static void pick_fold(const struct by_hash *sorted, const size_t *start, size_t ngroups,
@@ -201,21 +175,33 @@ static void pick_fold(const struct by_hash *sorted, const size_t *start, size_t 
     }
 }
 
-int split_divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
-                       const int *label, bool *val, struct err *e)
+int split_divide(const struct split_config *config, size_t n, const char *const *hash,
+                 const int *label, bool *val, struct err *e)
 {
+    double val_fraction = config->val_fraction;
     struct by_hash *sorted = sort_by_hash(hash, n, e);
-    size_t *start = mem_alloc(2 * (n + 1), sizeof *start, e), *order = start + n + 1;
+    size_t *start = mem_alloc(3 * (n + 1), sizeof *start, e), *order = start + n + 1;
+    size_t *own = order + n + 1;
     int rc = sorted && start ? 0 : -1;
     size_t ngroups = rc ? 0 : find_groups(sorted, n, start);
 
-    if (rc == 0 && ngroups < (size_t)folds)
+    memset(val, 0, n * sizeof *val);
+    if (rc == 0 && ngroups < (size_t)config->folds)
         rc = err_set(e, ERR_DATA, "%zu different image%s, or groups of images that stay on one side, "
-                     "do not fill %d folds; lower data.folds", ngroups, plural((long)ngroups), folds);
-    if (rc == 0) {
-        rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
-        pick_fold(sorted, start, ngroups, order, label, folds, fold, val);
-    }
+                     "do not fill %d folds; lower data.folds", ngroups, plural((long)ngroups),
+                     config->folds);
+    else if (rc == 0 && !config->folds && ngroups < 2)
+        rc = err_set(e, ERR_DATA, n < 2
+                     ? "there is only one pair; training and validation need one each"
+                     : "all images are equal, of one group (data.group), or tiles or pages of one "
+                       "file; to divide them, name the images of each side (data split "
+                       "--train-list, --val-list)");
+    if (rc == 0)
+        rng_permutation((uint64_t)config->seed, STREAM_SPLIT, ngroups, order);
+    if (rc == 0 && config->folds)
+        pick_fold(sorted, start, ngroups, order, label, config->folds, config->fold, val);
+    else if (rc == 0 && !pick_classes(sorted, start, ngroups, order, label, val_fraction, own, val))
+        pick_classes(sorted, start, ngroups, order, NULL, val_fraction, own, val);
     free(start);
     free(sorted);
     return rc;
@@ -249,11 +235,7 @@ static int divide_by_seed(const struct split_config *config, int nclasses, struc
         hash[i] = c[i].key;
         label[i] = c[i].item.label;
     }
-    const int *classes = nclasses ? label : NULL;
-    if (rc == 0 && (config->folds ? split_divide_folds(config->seed, config->folds, config->fold, n,
-                                                       hash, classes, val, e)
-                                  : split_divide(config->seed, config->val_fraction, n, hash,
-                                                 classes, val, e)))
+    if (rc == 0 && split_divide(config, n, hash, nclasses ? label : NULL, val, e))
         rc = err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
         c[i].side = val[i] ? SOURCE_VAL : SOURCE_TRAIN;

@@ -20,6 +20,14 @@ static size_t count(const bool *val, size_t n)
     return sum;
 }
 
+static int divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
+                  const int *label, bool *val, struct err *e)
+{
+    const struct split_config config = {.seed = seed, .val_fraction = val_fraction};
+
+    return split_divide(&config, n, hash, label, val, e);
+}
+
 static void test_divide(void)
 {
     const char *hash[N];
@@ -30,18 +38,18 @@ static void test_divide(void)
         snprintf(text[i], sizeof text[i], "h%d", i);
         hash[i] = text[i];
     }
-    ok(split_divide(1, 0.2, N, hash, NULL, val, &e) == 0 && count(val, N) == 4, "20 x 0.2 = 4 validate");
-    split_divide(1, 0.2, N, hash, NULL, again, &e);
+    ok(divide(1, 0.2, N, hash, NULL, val, &e) == 0 && count(val, N) == 4, "20 x 0.2 = 4 validate");
+    divide(1, 0.2, N, hash, NULL, again, &e);
     ok(memcmp(val, again, sizeof val) == 0, "the same arguments, the same split");
-    split_divide(2, 0.2, N, hash, NULL, again, &e);
+    divide(2, 0.2, N, hash, NULL, again, &e);
     ok(memcmp(val, again, sizeof val) != 0, "another seed, another split");
-    ok(split_divide(1, 0.29, 10, hash, NULL, val, &e) == 0 && count(val, 10) == 2, "rounded down");
-    ok(split_divide(1, 0.001, N, hash, NULL, val, &e) == 0 && count(val, N) == 1,
+    ok(divide(1, 0.29, 10, hash, NULL, val, &e) == 0 && count(val, 10) == 2, "rounded down");
+    ok(divide(1, 0.001, N, hash, NULL, val, &e) == 0 && count(val, N) == 1,
        "at least one validates");
-    ok(split_divide(1, 0.999, N, hash, NULL, val, &e) == 0 && count(val, N) == N - 1,
+    ok(divide(1, 0.999, N, hash, NULL, val, &e) == 0 && count(val, N) == N - 1,
        "at least one trains");
-    ok(split_divide(1, 0.2, 2, hash, NULL, val, &e) == 0 && count(val, 2) == 1, "two pairs: one each");
-    ok(split_divide(1, 0.2, 1, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "one pair: %s", e.text);
+    ok(divide(1, 0.2, 2, hash, NULL, val, &e) == 0 && count(val, 2) == 1, "two pairs: one each");
+    ok(divide(1, 0.2, 1, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "one pair: %s", e.text);
 }
 
 static void test_equal_pictures(void)
@@ -58,7 +66,7 @@ static void test_equal_pictures(void)
         hash[i] = text[i];
     }
     for (int64_t seed = 0; seed < 200; seed++) {
-        split_divide(seed, 0.2, N, hash, NULL, val, &e);
+        divide(seed, 0.2, N, hash, NULL, val, &e);
         for (int i = 0; i < N; i++)
             for (int k = 0; k < N; k++)
                 together = together && (strcmp(hash[i], hash[k]) != 0 || val[i] == val[k]);
@@ -68,10 +76,10 @@ static void test_equal_pictures(void)
     ok(both, "and both sides have some");
     for (int i = 0; i < N; i++)
         hash[i] = "same";
-    ok(split_divide(1, 0.2, N, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "all equal: %s", e.text);
+    ok(divide(1, 0.2, N, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "all equal: %s", e.text);
     for (int i = 0; i < N; i++)
         hash[i] = i < 8 ? "a" : "b";
-    ok(split_divide(1, 0.05, N, hash, NULL, val, &e) == 0 && count(val, N) == 8,
+    ok(divide(1, 0.05, N, hash, NULL, val, &e) == 0 && count(val, N) == 8,
        "no group is small enough: the smaller one validates");
 }
 
@@ -90,7 +98,7 @@ static void test_divide_classes(void)
         hash[i] = text[i];
     }
     for (int64_t seed = 0; seed < 50; seed++) {
-        split_divide(seed, 0.2, ALL, hash, label, val, &e);
+        divide(seed, 0.2, ALL, hash, label, val, &e);
         memset(of, 0, sizeof of);
         for (int i = 0; i < ALL; i++)
             of[label[i]] += val[i];
@@ -102,15 +110,23 @@ static void test_divide_classes(void)
     ok(total, "together a fifth");
     for (int i = 0; i < EACH; i++)
         hash[i] = "same";
-    split_divide(1, 0.2, ALL, hash, label, val, &e);
+    divide(1, 0.2, ALL, hash, label, val, &e);
     ok(count(val, EACH) == 0 && count(val, ALL) > 10, "a class of one group trains");
     for (int i = 0; i < ALL; i++)
         hash[i] = text[label[i]];
-    ok(split_divide(1, 0.2, ALL, hash, label, val, &e) == 0 && count(val, ALL) == 12,
+    ok(divide(1, 0.2, ALL, hash, label, val, &e) == 0 && count(val, ALL) == 12,
        "one group in each class: two groups validate");
 }
 
 /* Each image is in one of the folds, groups whole, sizes and classes balanced. */
+static int divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
+                        const int *label, bool *val, struct err *e)
+{
+    const struct split_config config = {.seed = seed, .folds = folds, .fold = fold};
+
+    return split_divide(&config, n, hash, label, val, e);
+}
+
 static void test_folds(void)
 {
     enum { ALL = 33, FOLDS = 5 };
@@ -127,7 +143,7 @@ static void test_folds(void)
     for (int64_t seed = 0; seed < 50; seed++) {
         memset(seen, 0, sizeof seen);
         for (int fold = 1; fold <= FOLDS; fold++) {
-            once = split_divide_folds(seed, FOLDS, fold, ALL, hash, label, val, &e) == 0 && once;
+            once = divide_folds(seed, FOLDS, fold, ALL, hash, label, val, &e) == 0 && once;
             memset(of, 0, sizeof of);
             for (int i = 0; i < ALL; i++) {
                 seen[i] += val[i];
@@ -141,16 +157,16 @@ static void test_folds(void)
     }
     ok(once, "each image validates in one fold of 5, whatever the seed");
     ok(even, "folds of 33 images have 6 or 7, and 2 or 3 of a class of 11");
-    split_divide_folds(1, FOLDS, 2, ALL, hash, label, val, &e);
-    split_divide_folds(2, FOLDS, 2, ALL, hash, label, again, &e);
+    divide_folds(1, FOLDS, 2, ALL, hash, label, val, &e);
+    divide_folds(2, FOLDS, 2, ALL, hash, label, again, &e);
     ok(memcmp(val, again, sizeof val) != 0, "another seed, other folds");
     for (int i = 0; i < ALL; i++)
         hash[i] = text[i / 3];
-    split_divide_folds(1, FOLDS, 2, ALL, hash, NULL, val, &e);
+    divide_folds(1, FOLDS, 2, ALL, hash, NULL, val, &e);
     for (int i = 0; i < ALL; i++)
         together = together && val[i] == val[i / 3 * 3];
     ok(together && count(val, ALL) > 0, "groups stay together");
-    ok(split_divide_folds(1, 12, 1, ALL, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "%s",
+    ok(divide_folds(1, 12, 1, ALL, hash, NULL, val, &e) == -1 && e.code == ERR_DATA, "%s",
        e.text);
 }
 
