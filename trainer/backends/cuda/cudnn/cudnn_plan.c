@@ -26,29 +26,18 @@ static int check(const struct cudnn_calls *c, int status, const char *what, stru
 }
 
 /* Create a descriptor, and set an attribute of one. */
-static int cudnn_graph_make(const struct cudnn_calls *c, int type, void **d, struct err *e)
-{
-    return check(c, c->create_descriptor(type, d), "a descriptor", e);
-}
-
-static int cudnn_graph_set(const struct cudnn_calls *c, void *d, int name, int type, int64_t count,
-                           const void *elements, struct err *e)
-{
-    char what[32];
-
-    snprintf(what, sizeof what, "attribute %d", name);
-    return check(c, c->set(d, name, type, count, elements), what, e);
-}
-
 static int create(const struct cudnn_graph *g, int type, void **d, struct err *e)
 {
-    return cudnn_graph_make(g->calls, type, d, e);
+    return check(g->calls, g->calls->create_descriptor(type, d), "a descriptor", e);
 }
 
 static int set(const struct cudnn_graph *g, void *d, int name, int type, int64_t count,
                const void *elements, struct err *e)
 {
-    return cudnn_graph_set(g->calls, d, name, type, count, elements, e);
+    char what[32];
+
+    snprintf(what, sizeof what, "attribute %d", name);
+    return check(g->calls, g->calls->set(d, name, type, count, elements), what, e);
 }
 
 static int set_number(const struct cudnn_graph *g, void *d, int name, int64_t value, struct err *e)
@@ -272,12 +261,6 @@ void cudnn_graph_destroy(struct cudnn_graph *g)
     free(g);
 }
 
-/* Returns the address of the graph's descriptor, as an attribute of another descriptor takes it. */
-static void **cudnn_graph_descriptor(struct cudnn_graph *g)
-{
-    return &g->graph;
-}
-
 #define MAX_ENGINES 64 /* engines of a list that are considered */
 
 struct list {
@@ -305,17 +288,6 @@ struct cudnn_plan {
 
 static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_FALLBACK};
 
-static int make(const struct cudnn_search *s, int type, void **d, struct err *e)
-{
-    return cudnn_graph_make(s->calls, type, d, e);
-}
-
-static int put(const struct cudnn_search *s, void *d, int name, int type, int64_t count,
-               const void *elements, struct err *e)
-{
-    return cudnn_graph_set(s->calls, d, name, type, count, elements, e);
-}
-
 struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *handle,
                                        const struct cudnn_problem *problem, struct err *e)
 {
@@ -334,20 +306,14 @@ struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *ha
     return s;
 }
 
-static void drop(const struct cudnn_search *s, void *d)
-{
-    if (d)
-        (void)s->calls->destroy_descriptor(d);
-}
-
 void cudnn_plan_end(struct cudnn_search *s)
 {
     if (!s)
         return;
     for (int i = 0; i < s->nlists; i++) {
         for (int64_t k = 0; k < MAX_ENGINES; k++)
-            drop(s, s->lists[i].configs[k]);
-        drop(s, s->lists[i].heuristics);
+            destroy(s->graph, s->lists[i].configs[k]);
+        destroy(s->graph, s->lists[i].heuristics);
     }
     cudnn_graph_destroy(s->graph);
     free(s);
@@ -361,10 +327,10 @@ static void fill_list(struct cudnn_search *s, struct list *l)
     struct err ignored;
     int64_t n = 0;
 
-    if (make(s, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics, &ignored) ||
-        put(s, l->heuristics, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
-            cudnn_graph_descriptor(s->graph), &ignored) ||
-        put(s, l->heuristics, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &l->mode,
+    if (create(s->graph, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics, &ignored) ||
+        set(s->graph, l->heuristics, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+            DNN_TYPE_BACKEND_DESCRIPTOR, 1, &s->graph->graph, &ignored) ||
+        set(s->graph, l->heuristics, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &l->mode,
             &ignored) ||
         s->calls->finalize(l->heuristics) != DNN_STATUS_SUCCESS ||
         s->calls->get(l->heuristics, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, 0,
@@ -373,7 +339,7 @@ static void fill_list(struct cudnn_search *s, struct list *l)
     if (n > MAX_ENGINES)
         n = MAX_ENGINES;
     for (int64_t i = 0; i < n; i++)
-        if (make(s, DNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->configs[i], &ignored))
+        if (create(s->graph, DNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->configs[i], &ignored))
             return;
     if (n > 0 && s->calls->get(l->heuristics, DNN_ATTR_ENGINEHEUR_RESULTS,
                                DNN_TYPE_BACKEND_DESCRIPTOR, n, &l->n,
@@ -410,7 +376,7 @@ static bool look_at(const struct cudnn_search *s, void *config, int64_t *id)
     int64_t n = 0, one = 0;
     void *engine = NULL;
     struct err ignored;
-    bool ok = make(s, DNN_BACKEND_ENGINE_DESCRIPTOR, &engine, &ignored) == 0 &&
+    bool ok = create(s->graph, DNN_BACKEND_ENGINE_DESCRIPTOR, &engine, &ignored) == 0 &&
               s->calls->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &one,
                             &engine) == DNN_STATUS_SUCCESS &&
               s->calls->get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &one, id) ==
@@ -419,7 +385,7 @@ static bool look_at(const struct cudnn_search *s, void *config, int64_t *id)
                             DNN_NUMERICAL_NOTES, &n, notes) == DNN_STATUS_SUCCESS &&
               n <= DNN_NUMERICAL_NOTES && suits(&s->problem, notes, n);
 
-    drop(s, engine);
+    destroy(s->graph, engine);
     return ok;
 }
 
@@ -429,17 +395,17 @@ static void *finalize_plan(const struct cudnn_search *s, void *config, size_t mo
     int64_t workspace = 0, one = 0;
     struct err ignored;
 
-    if (make(s, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan, &ignored) == 0 &&
-        put(s, plan, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &s->handle, &ignored) ==
-            0 &&
-        put(s, plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config,
+    if (create(s->graph, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan, &ignored) == 0 &&
+        set(s->graph, plan, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &s->handle,
             &ignored) == 0 &&
+        set(s->graph, plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &config, &ignored) == 0 &&
         s->calls->finalize(plan) == DNN_STATUS_SUCCESS &&
         s->calls->get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &one,
                       &workspace) == DNN_STATUS_SUCCESS &&
         workspace >= 0 && (size_t)workspace <= most)
         return plan;
-    drop(s, plan);
+    destroy(s->graph, plan);
     return NULL;
 }
 
@@ -455,7 +421,7 @@ static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t in
         return NULL;
     p = calloc(1, sizeof *p);
     if (!p) {
-        drop(s, plan);
+        destroy(s->graph, plan);
         return NULL;
     }
     *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, index, id, s->problem.tail}};
