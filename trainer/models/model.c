@@ -112,8 +112,8 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
         check_number("dilation", a->dilation, 1, MAX_DILATION, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
-    x = conv2d_append_dilated(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride,
-                              (int)a->dilation, a->bias != 0, e);
+    x = conv2d_append(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, (int)a->dilation,
+                      a->bias != 0, e);
     set_weights(g, a);
     return x;
 }
@@ -212,7 +212,7 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
         check_weights(x, a->channels, 1, e) || check_name(g, a->name, e))
         return NULL;
     /* A dense layer is a 1x1 convolution of one pixel. */
-    x = conv2d_append(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
+    x = conv2d_append(g, a->name, x, a->channels, 1, 1, 1, a->bias != 0, e);
     set_weights(g, a);
     return x;
 }

@@ -138,12 +138,6 @@ const struct op_kind conv2d_grad_kind = {
     .name = "conv2d_grad", .nin = 3, .nout = 3, .may_lack_out = 1 << 2, .infer = infer_grad,
 };
 
-struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
-                             int kernel, int stride, bool bias, struct err *e)
-{
-    return conv2d_append_dilated(g, name, x, channels, kernel, stride, 1, bias, e);
-}
-
 /* Sets in[1] and in[2] to the weights of a convolution and its bias, if it has one, with PyTorch's
  * default, kaiming_uniform_(a = sqrt(5)), which draws both from +-1 / sqrt(fan in). */
 static void add_weights(struct graph *g, const char *name, struct shape shape, int64_t fan_in,
@@ -157,9 +151,8 @@ static void add_weights(struct graph *g, const char *name, struct shape shape, i
                             bound, e);
 }
 
-struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct tensor *x,
-                                     int64_t channels, int kernel, int stride, int dilation,
-                                     bool bias, struct err *e)
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
+                             int kernel, int stride, int dilation, bool bias, struct err *e)
 {
     struct op_attr attr = {.kernel = kernel, .stride = stride, .dilation = dilation};
     struct tensor *in[3] = {x};

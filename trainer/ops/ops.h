@@ -28,13 +28,10 @@ struct loss_terms {
     double alpha, beta;                     /* of Dice */
 };
 
-/* A convolution with `channels` output channels; kernel: 1, 3, 5 or 7, stride: 1 or 2; see
- * conv2d_kind about borders and sizes. The second also sets the dilation, 1 or more. */
+/* A convolution with `channels` output channels; kernel: 1, 3, 5 or 7, stride: 1 or 2, dilation: 1
+ * or more; see conv2d_kind about borders and sizes. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
-                             int kernel, int stride, bool bias, struct err *e);
-struct tensor *conv2d_append_dilated(struct graph *g, const char *name, struct tensor *x,
-                                     int64_t channels, int kernel, int stride, int dilation,
-                                     bool bias, struct err *e);
+                             int kernel, int stride, int dilation, bool bias, struct err *e);
 
 /* A transposed convolution, 2x2 or 3x3 (kernel), stride 2, with bias, which doubles height and
  * width. */

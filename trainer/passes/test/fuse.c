@@ -31,13 +31,13 @@ static void build_encoder(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 32, 64, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 32, 64, 1), e);
-    x = conv2d_append(g, "one", x, 8, 3, 1, true, e);
+    x = conv2d_append(g, "one", x, 8, 3, 1, 1, true, e);
     skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
-    x = conv2d_append(g, "two", max_pool2d_append(g, x, pool_side, e), 16, 3, 1, true, e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, pool_side, e), 16, 3, 1, 1, true, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
     x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, 2, e), skip, e);
-    x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
+    x = conv2d_append(g, "three", x, 8, 3, 1, 1, true, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, 1, true, e);
     if (!g->logits ||
         (g->training && (loss_append(g, &cross_entropy, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
@@ -52,9 +52,10 @@ static void build_pools(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 9, 14, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 4, 7, 1), e);
-    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
-    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, 2, e), 16, 3, 1, false, e), e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, 1, true, e), e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, 2, e), 16, 3, 1, 1, false, e);
+    x = relu_append(g, x, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, &cross_entropy, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
@@ -69,12 +70,12 @@ static void build_residual(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 16, 24, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 16, 24, 1), e);
-    x = batch_norm_append(g, "one.bn", conv2d_append(g, "one", x, 8, 3, 1, true, e), false, e);
+    x = batch_norm_append(g, "one.bn", conv2d_append(g, "one", x, 8, 3, 1, 1, true, e), false, e);
     x = relu_append(g, x, e);
-    y = batch_norm_append(g, "two.bn", conv2d_append(g, "two", x, 8, 3, 1, false, e), false, e);
+    y = batch_norm_append(g, "two.bn", conv2d_append(g, "two", x, 8, 3, 1, 1, false, e), false, e);
     x = relu_append(g, add_append(g, x, y, e), e);
-    y = relu_append(g, conv2d_append(g, "three", x, 8, 3, 1, true, e), e);
-    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, 1, true, e);
+    y = relu_append(g, conv2d_append(g, "three", x, 8, 3, 1, 1, true, e), e);
+    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, 1, 1, true, e);
     if (!g->logits ||
         (g->training && (loss_append(g, &cross_entropy, g->logits, g->target, e) ||
                          graph_backward(g, e))))
@@ -185,7 +186,7 @@ static bool has_wide_kernels(const struct backend *backend)
     struct tensor *x = graph_input(g, "input", shape_nhwc(2, 8, 16, 8), &e);
     bool has;
 
-    conv2d_append(g, "conv", x, 8, 3, 1, true, &e);
+    conv2d_append(g, "conv", x, 8, 3, 1, 1, true, &e);
     has = backend_has_kernel(backend, g->ops[0]);
     graph_destroy(g);
     return has;
@@ -322,7 +323,7 @@ static void check_readers(void)
     for (int pinned = 0; pinned < 2; pinned++) {
         struct graph *g = graph_create(false, &e);
         struct tensor *x = graph_input(g, "input", shape_nhwc(1, 4, 4, 3), &e);
-        struct tensor *y = conv2d_append(g, "conv", x, 3, 3, 1, true, &e);
+        struct tensor *y = conv2d_append(g, "conv", x, 3, 3, 1, 1, true, &e);
         struct tensor *z = relu_append(g, y, &e);
 
         y->pinned = pinned;
@@ -342,7 +343,7 @@ static void check_leaky(void)
     struct graph *g = graph_create(true, &e);
     struct tensor *x = graph_input(g, "x", shape_nhwc(1, 4, 4, 3), &e);
 
-    x = relu_append_leaky(g, conv2d_append(g, "conv", x, 3, 3, 1, true, &e), 0.01, &e);
+    x = relu_append_leaky(g, conv2d_append(g, "conv", x, 3, 3, 1, 1, true, &e), 0.01, &e);
     relu_append_leaky(g, batch_norm_append(g, "bn", x, false, &e), 0.01, &e);
     fuse_graph(g, backend_find("ref"), &e);
     ok(count_kind(g, &relu_kind) == 2 && count_kind(g, &batch_norm_kind) == 1 &&

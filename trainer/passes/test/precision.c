@@ -23,9 +23,9 @@ static void build_small(struct graph *g, struct err *e)
 
     g->input = graph_input(g, "input", shape_nhwc(2, 8, 8, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 8, 1), e);
-    x = relu_append(g, conv2d_append(g, "one", g->input, 8, 3, 1, true, e), e);
+    x = relu_append(g, conv2d_append(g, "one", g->input, 8, 3, 1, 1, true, e), e);
     x = add_append(g, x, x, e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, &both, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
