@@ -354,13 +354,13 @@ const struct device_ops cuda_device_ops = {
 
 /* Kernels of losses take floats: logits are floats (passes/passes.h). */
 static const struct kernel *const kernels[] = {
-    &cudnn_conv_conv2d,
-    &cudnn_conv_conv2d_relu,
-    &cudnn_conv_conv2d_grad_input,
-    &cudnn_conv_conv2d_grad_weights,
-    &cudnn_conv_conv_transpose2d,
-    &cudnn_conv_conv_transpose2d_grad_input,
-    &cudnn_conv_conv_transpose2d_grad_weights,
+    &cuda_conv2d,
+    &cuda_conv2d_relu,
+    &cuda_conv2d_grad_input,
+    &cuda_conv2d_grad_weights,
+    &cuda_conv_transpose2d,
+    &cuda_conv_transpose2d_grad_input,
+    &cuda_conv_transpose2d_grad_weights,
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
     &cuda_batch_norm_relu,

@@ -327,7 +327,7 @@ static void release_cudnn(struct op *op)
 }
 
 /* op->kept is weights in cuDNN's order, or their gradient until the next flush. */
-static int run_plan(const struct op *op, struct exec *x, struct err *e)
+static int run_cudnn(struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
     struct device *d = x->device;
@@ -370,7 +370,7 @@ static int try_once(void *arg, struct err *e)
 
     begin_chosen(a->op, a->x);
     cuda_pack_flush(a->x->device);
-    int rc = run_plan(a->op, a->x, e);
+    int rc = run_cudnn(a->op, a->x, e);
     cuda_pack_flush(a->x->device);
     return rc;
 }
@@ -520,13 +520,8 @@ static int begin_cudnn(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_cudnn(struct op *op, struct exec *x, struct err *e)
-{
-    return run_plan(op, x, e);
-}
-
 #define CUDNN_KERNEL(name)                                                \
-    const struct kernel cudnn_conv_##name = {                             \
+    const struct kernel cuda_##name = {                                   \
         .kind = &name##_kind, .supports = supports_cudnn,                 \
         .prepare = prepare_cudnn, .run = run_cudnn,                       \
         .release = release_cudnn, .types = KERNEL_ANY}

@@ -17,12 +17,6 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel cudnn_conv_conv2d, cudnn_conv_conv2d_relu;
-extern const struct kernel cudnn_conv_conv2d_grad_input, cudnn_conv_conv2d_grad_weights;
-extern const struct kernel cudnn_conv_conv_transpose2d;
-extern const struct kernel cudnn_conv_conv_transpose2d_grad_input;
-extern const struct kernel cudnn_conv_conv_transpose2d_grad_weights;
-
 /* device_ops.choose */
 void cudnn_conv_choose(struct op *op, struct exec *x);
 

@@ -85,7 +85,7 @@ size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
                    void *workspace);
 
-#define OP(name) extern const struct kernel cuda_##name; /* but of convolutions */
+#define OP(name) extern const struct kernel cuda_##name; /* those of convolutions: cudnn_conv.c */
 #include "trainer/core/ops.def"
 #undef OP
 
