@@ -35,7 +35,8 @@ static const struct cli_program program = {
         "trains, evaluates, writes log.csv, record.jsonl and a checkpoint.\n"
         "\n"
         "Threads that wait sleep after some microseconds, which leaves their core to other\n"
-        "processes; OMP_WAIT_POLICY=active lets them spin.\n",
+        "processes; OMP_WAIT_POLICY=active lets them spin. Ranks that wait for each other sleep after\n"
+        "half a millisecond, or with OMP_WAIT_POLICY=passive at once.\n",
     .files =
         "OUT/record.jsonl              what happened, one JSON object a line\n"
         "OUT/log.csv                   one row per epoch, in the reference's columns\n"

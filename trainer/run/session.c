@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/param.h>
 #include <unistd.h>
 
@@ -275,6 +276,14 @@ void session_destroy(struct session *s)
     free(s);
 }
 
+/* Returns whether the user lets waiting threads keep their cores. */
+static bool waits_actively(void)
+{
+    const char *policy = getenv("OMP_WAIT_POLICY");
+
+    return !policy || strcasecmp(policy, "passive") != 0;
+}
+
 static int gather_roster(struct session *s, struct roster *roster, struct err *e)
 {
     struct roster_entry own = {.threads = s->given.threads};
@@ -287,7 +296,7 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     own.data_hash = dataset_hash(s->t.dataset);
     if (roster_gather(s->t.comm, &own, roster, e))
         return -1;
-    s->t.comm->spins = !roster_is_oversubscribed(roster);
+    s->t.comm->spins = waits_actively() && !roster_is_oversubscribed(roster);
     return 0;
 }
 
