@@ -359,6 +359,21 @@ static float *dnn_read(const struct dnn_tensor *t, const void *src)
     return dst;
 }
 
+static float dnn_dot(float sum, int64_t n, const float *a, int64_t a_stride, const float *b,
+                     int64_t b_stride)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i * a_stride] * b[i * b_stride];
+    return sum;
+}
+
+static void dnn_add(int64_t n, float *restrict sums, int64_t sums_stride, float factor,
+                    const float *restrict src, int64_t src_stride)
+{
+    for (int64_t i = 0; i < n; i++)
+        sums[i * sums_stride] += factor * src[i * src_stride];
+}
+
 /* Adds each product to its sum: two of x, y and w are sources, the third holds the sums. */
 static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, float *w)
 {
@@ -378,13 +393,12 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
                 float *px = x + dnn_index(tx, n, 0, iy, ix), *py = y + dnn_index(ty, n, 0, oy, ox);
                 for (int64_t k = 0; k < tw->dims[0]; k++, py += ty->strides[1]) {
                     float *pw = w + dnn_index(tw, k, 0, r, s);
-                    for (int64_t c = 0; c < tw->dims[1]; c++)
-                        if (forward)
-                            *py += px[c * tx->strides[1]] * pw[c * tw->strides[1]];
-                        else if (data)
-                            px[c * tx->strides[1]] += *py * pw[c * tw->strides[1]];
-                        else
-                            pw[c * tw->strides[1]] += *py * px[c * tx->strides[1]];
+                    if (forward)
+                        *py = dnn_dot(*py, tw->dims[1], px, tx->strides[1], pw, tw->strides[1]);
+                    else if (data)
+                        dnn_add(tw->dims[1], px, tx->strides[1], *py, pw, tw->strides[1]);
+                    else
+                        dnn_add(tw->dims[1], pw, tw->strides[1], *py, px, tx->strides[1]);
                 }
             }
 }

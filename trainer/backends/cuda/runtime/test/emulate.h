@@ -596,12 +596,23 @@ static bool emulate_drain(struct emulate_queue *q, unsigned long n)
 /* Runs all queues until they are empty or blocked, as freeing memory does, which they may use. */
 static void emulate_finish(void)
 {
+    struct emulate_stream *s = emulate_streams;
+
     pthread_mutex_lock(&emulate_lock);
-    emulate_protect(PROT_READ | PROT_WRITE);
-    for (struct emulate_stream *s = emulate_streams; s; s = s->next)
-        (void)emulate_drain(&s->queue, s->queue.nadded);
-    emulate_protect(PROT_NONE);
+    while (s && !s->queue.first)
+        s = s->next;
+    if (s)
+        emulate_protect(PROT_READ | PROT_WRITE);
+    for (struct emulate_stream *each = s; each; each = each->next)
+        (void)emulate_drain(&each->queue, each->queue.nadded);
+    if (s)
+        emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
+}
+
+static bool emulate_is_blocked(const struct emulate_work *w)
+{
+    return w && w->is_blocked && w->is_blocked(w->args, w->state);
 }
 
 /* Runs the queue until it is empty or blocked. */
@@ -612,7 +623,9 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
     EMULATE_CALL(cudaErrorIllegalAddress);
     if (s->capturing)
         return cudaErrorCapture;
-    if (first && first->is_blocked && first->is_blocked(first->args, first->state))
+    if (!first)
+        return emulate_is_lost() ? cudaErrorIllegalAddress : cudaSuccess;
+    if (emulate_is_blocked(first))
         return emulate_not_ready();
     pthread_mutex_lock(&emulate_lock);
     emulate_protect(PROT_READ | PROT_WRITE);
@@ -977,6 +990,14 @@ struct emulate_wait {
     unsigned long after;
 };
 
+static bool emulate_awaits_blocked(const void *args, size_t state)
+{
+    const struct emulate_wait *wait = args;
+
+    (void)state;
+    return wait->queue->ndone < wait->after && emulate_is_blocked(wait->queue->first);
+}
+
 static bool emulate_await(void *args, size_t *state)
 {
     const struct emulate_wait *wait = args;
@@ -1000,7 +1021,9 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event,
     if (origin->capturing)
         s->origin = origin;
     else
-        emulate_add(s, (struct emulate_work){.try = emulate_await, .nargs = sizeof wait,
+        emulate_add(s, (struct emulate_work){.try = emulate_await,
+                                             .is_blocked = emulate_awaits_blocked,
+                                             .nargs = sizeof wait,
                                              .args = emulate_copy_args(&wait, sizeof wait)});
     return cudaSuccess;
 }
