@@ -35,7 +35,7 @@ struct simulate_area {
     const char *what; /* a sentence about its cases and statements */
     const struct simulate_statement *statements;
     size_t nstatements, ncases;
-    size_t quick; /* studies of a case in make check */
+    size_t quick; /* studies of a case: make check has half of them, EXHAUSTIVE three times */
     size_t times; /* in tables, studies are so many times those asked for; 0: as 1 */
     void (*describe)(size_t i, char *dst, size_t size); /* case i in a few words */
     /* Simulates one study of case i; the numbers of studies are unique over all areas. Sets

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Studies of many shapes from fixed seeds: 300, or a thousand with EXHAUSTIVE set. The statements
+/* Studies of many shapes from fixed seeds: 150, or a thousand with EXHAUSTIVE set. The statements
  * of their reports on what to use, what limits it, what costs least and what to measure next are
  * checked against the numbers: the verdict is derived again from the runs and from the cells of the
  * printed tables, and numbers in these sentences are looked up in those tables. */
@@ -18,7 +18,7 @@
 #include "launcher/report/test/sentences.h"
 #include "src/rng.h"
 
-#define STUDIES 300
+#define STUDIES 150
 #define EXHAUSTIVE_STUDIES 1000
 #define MOST_FAILURES 20
 
