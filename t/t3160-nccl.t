@@ -86,7 +86,7 @@ ok "sgd: 2 GPUs" processes "${exact[@]}" --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
 # With weights of the classes: what the loss is divided by is a sum over the ranks in the queue,
 # too. A rank without images captures the sums alone.
-one=(--epochs 2 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
+one=(--epochs 1 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
     --set train.class_weights="1,3")
 for norm in sync none; do
     ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm \
@@ -97,16 +97,18 @@ for norm in sync none; do
     ok "$norm: images of other steps are not counted once more" near \
         "$(field image-$norm-1/record.jsonl train_iou)" "$(field image-$norm-2/record.jsonl train_iou)"
     for r in 0 1; do
-        ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+        ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 30
         ok "$norm: graphs of rank $r prefer sums" test "$(calls $r preferred_nodes)" -gt 0
         ok "$norm: sums amid steps of rank $r wait for no gradients" \
             test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
 done
-for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" \
-    "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" \
-    "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" \
-    "--set train.accumulate=3 --set train.clip_norm=0.05 --set train.class_weights=1,3"; do
+ways=("--dtype fp16 --set train.clip_norm=0.05" "--set train.optimizer=lars --set train.accumulate=2"
+    "--set train.accumulate=3 --set train.clip_norm=0.05 --set train.class_weights=1,3")
+[ -z "${EXHAUSTIVE:-}" ] || ways+=("--dtype fp16 --set train.class_weights=1,3"
+    "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05"
+    "--set train.optimizer=lamb")
+for how in "${ways[@]}"; do
     case $how in
     *fp16*) tolerance=3e-4 ;; # cuDNN rounds the gradients of weights to fp16
     *) tolerance=1e-4 ;;
@@ -152,8 +154,10 @@ rm -r own
 ok "a run with its choices" processes "${own[@]}" --out own
 weights=$(field own/DONE weights_sha256)
 for r in 0 1; do replays[r]=$(calls $r cudaGraphLaunch); done # 4 steps; the rest are predictions
-for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphInstantiateWithFlags" \
-    "0 cudaGraphUpload"; do
+faults=("1 cudaStreamBeginCapture" "0 cudaGraphUpload")
+[ -z "${EXHAUSTIVE:-}" ] ||
+    faults+=("0 cudaStreamEndCapture" "1 cudaGraphInstantiateWithFlags")
+for fault in "${faults[@]}"; do
     with=()
     with[${fault% *}]="EMULATE_FAULT=${fault#* } 1"
     ok "rank ${fault% *}'s ${fault#* } fails" processes "${own[@]}" --out uncaptured
