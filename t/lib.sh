@@ -155,7 +155,7 @@ wait_until() { # SECONDS COMMAND...
     shift
     while begin=${EPOCHREALTIME/[.,]/}; ! "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1
-        ms=$(((${EPOCHREALTIME/[.,]/} - begin) * 3 / 1000))
+        ms=$(((${EPOCHREALTIME/[.,]/} - begin) * 8 / 1000))
         sleep 0.$((ms < 100 ? 100 : ms < 500 ? ms : 500))
     done
 }

@@ -24,6 +24,8 @@ done
 if [ "$behave" = nompi ] && [ -n "${UNETCTL_RESTART_REASON:-}" ]; then behave=good; fi
 index=${TF_CONFIG##*\"index\":}
 index=${index%%[!0-9]*}
+exec 3<> <(:)
+pause() { read -rt "$1" -u 3 || true; } # as sleep, of which each would be a process; a signal ends it
 echo "trainer: $behave, rank $index, $TF_CONFIG"
 
 case $behave in
@@ -34,7 +36,7 @@ crash)
     ;;
 hang)
     trap 'exit 143' TERM
-    while :; do sleep 0.2; done
+    while :; do pause 1; done
     ;;
 esac
 if [ "$behave" = nompi ]; then
@@ -61,7 +63,7 @@ if [ "$behave" = slow ]; then
     if [ "$index" != 0 ]; then
         while [ ! -e "$out/DONE" ]; do
             if [ -n "$stop" ] && [ -e "$out/checkpoint/final" ]; then exit 75; fi
-            sleep 0.1 || true
+            pause 0.1
         done
         exit 0
     fi
@@ -76,13 +78,13 @@ if [ "$behave" = slow ]; then
     done
     echo "{\"kind\":\"run\",\"schema\":1,\"epochs\":$epochs}" >>"$out/record.jsonl"
     while [ "$epoch" -lt "$epochs" ]; do
-        sleep 0.2 || true # the signal may hit it, too
+        pause 0.2
         row "$epoch" >>"$out/record.jsonl"
         epoch=$((epoch + 1))
         echo "$epoch" >"$out/$saved.tmp" && mv "$out/$saved.tmp" "$out/$saved"
         if [ -n "$stop" ]; then
             touch "$out/checkpoint/final"
-            sleep 0.3 || true
+            pause 0.3
             exit 75
         fi
     done
