@@ -13,12 +13,39 @@ unet-train devices --json | grep -q '"mpi"\]' || skip_all "unet-train was built 
 sandbox_up --nodes 8 --gpus-per-node 2
 
 unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
+# unet-train, which stops with the ranks that it forks at their first checkpoint if the study has
+# the file hold-RUN, so that it cannot end before it is disturbed.
+cat >trainer <<'END'
+#!/bin/bash
+if [ -e "../../hold-${PWD##*/}" ]; then
+    stamp=$(mktemp -p ../..)
+    is_new() {
+        local state
+        for state in attempt-*/checkpoint/state-*.safetensors; do
+            [ ! "$state" -nt "$stamp" ] || return 0
+        done
+        return 1
+    }
+    {
+        exec 3<> <(:)
+        until is_new; do
+            read -rt 0.02 -u 3
+            kill -0 $$ || exit
+        done
+        # shellcheck disable=SC2046 # words
+        kill -STOP $$ $(pgrep -P $$ -x unet-train)
+    } &
+fi
+exec unet-train "$@"
+END
+chmod +x trainer
 make_training() { # STUDY OPTIONS...
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
+    echo "trainer: $TMP/trainer" >>"$1/site.yaml"
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
-        --set model.base=8 --set model.depth=2 --set train.epochs=100 --set train.batch_per_gpu=4 \
+        --set model.base=4 --set model.depth=2 --set train.epochs=50 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.1 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
@@ -37,17 +64,18 @@ mkdir scratch
 ok "a study that is not disturbed is made" make_training calm
 ok "a study to disturb is made" make_training rough --set "data.stage=$TMP/scratch"
 ok "another study to disturb is made" make_training harsh
-# Each is stopped when it has a checkpoint, so that it cannot end before it is disturbed.
+for run in unet-g0{1,2,3}-s1; do touch {rough,harsh}/hold-"$run"; done
 declare -A held=()
-hold() { # STUDY GPUS [ATTEMPT]
+hold() { # STUDY GPUS [ATTEMPT]: stops also what the trainer has started
     local p
     [ -z "${held[$*]-}" ] || return 0
-    begun "$@" || return 1
+    begun "$@" && [ -z "$(processes trainer "$1" "$2")" ] || return 1
     held[$*]=$(processes unet-train "$1" "$2")
     for p in ${held[$*]}; do login kill -STOP "$p"; done
 }
 let_go() { # STUDY GPUS [ATTEMPT]
     local p
+    rm -f "$1/hold-unet-g0$2-s1"
     for p in ${held[$*]}; do login kill -CONT "$p" 2>/dev/null; done
 }
 all_held() { # STUDY
@@ -107,6 +135,8 @@ ok "its first start still exists" still_there
 for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
 like <(output harsh 1) 'a later start of this job has taken' "it says why"
+ok "the later start trains" wait_until 90 hold harsh 1 1
+let_go harsh 1 1
 comes_back() {
     sandbox_start_requeued
     [ "$(output rough 2 | grep -c 'attempt-1 was replaced by the next attempt')" = "$1" ]
