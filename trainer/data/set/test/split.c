@@ -21,11 +21,11 @@ static size_t count(const bool *val, size_t n)
 }
 
 static int divide(int64_t seed, double val_fraction, size_t n, const char *const *hash,
-                  const int *label, bool *val, struct err *e)
+                  const int *label, bool *val, struct err *why)
 {
     const struct split_config config = {.seed = seed, .val_fraction = val_fraction};
 
-    return split_divide(&config, n, hash, label, val, e);
+    return split_divide(&config, n, hash, label, val, why);
 }
 
 static void test_divide(void)
@@ -120,11 +120,11 @@ static void test_divide_classes(void)
 
 /* Each image is in one of the folds, groups whole, sizes and classes balanced. */
 static int divide_folds(int64_t seed, int folds, int fold, size_t n, const char *const *hash,
-                        const int *label, bool *val, struct err *e)
+                        const int *label, bool *val, struct err *why)
 {
     const struct split_config config = {.seed = seed, .folds = folds, .fold = fold};
 
-    return split_divide(&config, n, hash, label, val, e);
+    return split_divide(&config, n, hash, label, val, why);
 }
 
 static void test_folds(void)
