@@ -42,3 +42,4 @@ measured predict unet-train predict -c run --native --overlap 16 --out masks lar
 is "$(cd masks && echo *)" "a.png b.png c.png" "... all of them"
 measured eval unet-train eval -c run --native --overlap 16 --data large --all
 like seen '^images +3$' "... all of them"
+done_testing
