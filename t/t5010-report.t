@@ -464,7 +464,8 @@ ok "a file of the user is kept" test -e o/report/figures/mine.svg
 killat=("$builddir/t/killat")
 "${killat[@]}" -l calls 0 env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
 if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 40 ]; then
-    for back in 40 80 160 20 60 120 240 30 100 200 320; do # where it writes depends on what the build does at its end
+    # Where it writes depends on what the build does at its end.
+    for back in 40 80 160 20 60 120 240 30 100 200 320; do
         "${killat[@]}" "$(($(cut -d' ' -f1 calls) - back))" env PATH="$TMP/nobin" \
             unetctl report -C o -o killed >/dev/null 2>&1
         [ -z "$(find killed -name '.new-*')" ] || break
