@@ -480,6 +480,16 @@ name val_acc' "bars of epochs: their steps divided by their rate"
 bars 'Train epoch' s/it 1.25 1.00 1.50 >logs/bars.log
 is "$(proposed logs/bars.log | sed -n 2,4p | xargs)" 'epoch 1: 125 s epoch 2: 100 s epoch 3: 150 s' \
     "bars of steps that take more than a second"
+for i in 1 2; do
+    printf 'Epoch %d: 100%%|####| 100/100 [00:12<00:00, 8.00it/s, acc=0.9%d]\n' $i $i
+    printf 'Epoch %d val: 100%%|####| 20/20 [00:01<00:00, 15.00it/s, acc=0.7%d]\n' $i $i
+done >logs/bars.log
+printf 'Epoch 3:  50%%|##  | 50/100 [00:06<00:06, 8.00it/s, acc=0.99]\n' >>logs/bars.log
+is "$(proposed logs/bars.log | sed '/pattern/d')" 'logs/bars.log: 2 epochs, such as
+epoch 1: 12.5 s
+epoch 2: 12.5 s
+quality: acc 0.72
+name acc' "a quality in the bars of validations, not that of the same name in those of training"
 { bars Epoch it/s 8.00 10.00 && bars Epoch it/s 8.10 10.10; } >logs/bars.log
 bad "bars of two ranks" "step or epoch" --try logs/bars.log -- ./a.out
 for i in 1 2; do

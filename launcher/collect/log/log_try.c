@@ -270,6 +270,11 @@ struct kind {
     bool validates;    /* it is of a validation */
 };
 
+static bool is_bar(const struct kind *k)
+{
+    return memmem(k->line, k->n, "%|", 2) != NULL;
+}
+
 static bool is_same_kind(const struct kind *a, const struct kind *b)
 {
     size_t i = 0;
@@ -283,9 +288,10 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
 }
 
 /* Returns whether a line is of a validation, by the words before its first number that has a name
- * and is not a time of day. */
+ * and is not a time of day, or before a progress bar. */
 static bool is_validation(const struct kind *k)
 {
+    const char *bar = memmem(k->line, k->n, "%|", 2);
     size_t i = 0;
     char words[64];
 
@@ -294,7 +300,7 @@ static bool is_validation(const struct kind *k)
         i++;
     if (i == k->nnumbers)
         return false;
-    size_t at = k->numbers[i].at;
+    size_t at = bar ? (size_t)(bar - k->line) : k->numbers[i].at;
     copy_plain(k->line, at > 56 ? at - 56 : 0, at, false, words);
     return has_word(words, "val valid validation validate eval evaluation test testing");
 }
@@ -520,6 +526,8 @@ static void add_quality(const struct kind *scored, const char *quality, bool wit
                         struct buf *dst)
 {
     buf_add(dst, within ? "(?:.*?" : "|");
+    if (is_bar(scored) && scored->validates) /* training's bars may have a number of this name */
+        buf_add(dst, "(?i:val|test).*?");
     add_pattern(scored, quality, "time", dst);
     buf_add(dst, within ? ")?" : "");
 }
@@ -543,11 +551,6 @@ static bool is_part(const struct kind *k, const struct kind *of)
 #define FULL_BAR "poch\\D{0,3}(?<epoch>\\d+)(?![^|]*(?i:val|test))[^|]*100%\\|[^|]*\\| *" \
     "(?<step>\\d+)/\\d+ \\[[^]]*?(?<step_time>[0-9.]+)(?:it/s|s/it)"
 
-static bool is_bar(const struct kind *k)
-{
-    return memmem(k->line, k->n, "%|", 2) != NULL;
-}
-
 static bool has_bars(const struct kind *kinds, size_t n)
 {
     while (n && !(is_bar(&kinds[n - 1]) && has_number(&kinds[n - 1], "epoch")))
@@ -559,7 +562,7 @@ static bool has_bars(const struct kind *kinds, size_t n)
 static int try_bars(const char *path, const struct kind *scored, const char *quality,
                     struct log_proposal *dst, struct err *e)
 {
-    bool within = scored && is_bar(scored);
+    bool within = scored && is_bar(scored) && !scored->validates;
     struct buf b = {0};
     int rc = -1;
 
