@@ -2,9 +2,7 @@
 #include "config.h"
 #include "src/parallel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #define THREADS 8 /* more would only wait for the same disk */
 #define FEWEST 64 /* items for which a second thread is worth its start */
@@ -49,4 +47,26 @@ int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *
 int parallel_many(size_t n, parallel_f *f, void *arg, struct err *e)
 {
     return parallel_each(n, n < FEWEST ? 1 : THREADS, f, arg, e);
+}
+
+static void *run_task(void *arg)
+{
+    struct parallel_task *t = arg;
+
+    t->f(t->arg);
+    return NULL;
+}
+
+void parallel_begin(struct parallel_task *t, bool may, void (*f)(void *arg), void *arg)
+{
+    *t = (struct parallel_task){.f = f, .arg = arg};
+    t->started = may && pthread_create(&t->thread, NULL, run_task, t) == 0;
+}
+
+void parallel_join(struct parallel_task *t)
+{
+    if (t->started)
+        pthread_join(t->thread, NULL);
+    else
+        t->f(t->arg);
 }

@@ -3,6 +3,8 @@
 #ifndef UNETCTL_SRC_PARALLEL_H
 #define UNETCTL_SRC_PARALLEL_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/err.h"
@@ -18,5 +20,17 @@ int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *
 /* Does the same for items that take about a millisecond, such as to read a small file: few of them
  * by one thread, many by several. */
 int parallel_many(size_t n, parallel_f *f, void *arg, struct err *e);
+
+/* A call f(arg) beside what the caller does until parallel_join(). */
+struct parallel_task {
+    void (*f)(void *arg);
+    void *arg;
+    pthread_t thread;
+    bool started; /* in a thread; otherwise parallel_join() makes the call */
+};
+
+/* Begins the call in a thread, if it may and one can be started. */
+void parallel_begin(struct parallel_task *t, bool may, void (*f)(void *arg), void *arg);
+void parallel_join(struct parallel_task *t);
 
 #endif

@@ -20,6 +20,24 @@ static int fail_at(void *arg, size_t i, struct err *e)
     return i == *(size_t *)arg ? err_set(e, ERR_DATA, "item %zu", i) : 0;
 }
 
+static void add_one(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void test_task(void)
+{
+    struct parallel_task beside, after;
+    int a = 0, b = 0;
+
+    parallel_begin(&beside, true, add_one, &a);
+    parallel_begin(&after, false, add_one, &b);
+    is_int(b, 0, "a call that may not be beside is not made at once");
+    parallel_join(&beside);
+    parallel_join(&after);
+    ok(a == 1 && b == 1, "each is made once");
+}
+
 int main(void)
 {
     enum { N = 5000 };
@@ -40,5 +58,6 @@ int main(void)
     is_int(calls, 8, "and is the last");
     is_int(parallel_each(N, 8, fail_at, &bad, &e), -1, "by threads, too");
     is_str(e.text, "item 7", "with its error");
+    test_task();
     return done_testing();
 }

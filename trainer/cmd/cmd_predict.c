@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 #include "src/plural.h"
 #include "src/text.h"
 #include "trainer/cmd/cmd.h"
@@ -592,30 +592,26 @@ struct beside {
     struct page *last, *next;
 };
 
-static void *work_beside(void *arg)
+static void work_beside(void *arg)
 {
     struct beside *b = arg;
 
     write_page(b->job, b->last);
     read_page(b->job, b->next);
-    return NULL;
 }
 
 /* A page that is not small is written before the next one is read. */
 static void compute_page(struct predict_job *w, struct page *p, struct beside *b)
 {
     bool is_small = (int64_t)p->image.height * p->image.width <= EVALUATE_BESIDE;
-    pthread_t thread;
-    bool started = is_small && pthread_create(&thread, NULL, work_beside, b) == 0;
+    struct parallel_task task;
 
+    parallel_begin(&task, is_small, work_beside, b);
     if (p->rc == 0 && (w->table ? predict_class(w, p, &p->e) : predict_masks(w, p, &p->e)))
         fail_page(w, p);
-    if (started) {
-        pthread_join(thread, NULL);
-    } else {
+    if (!task.started)
         write_page(w, p);
-        work_beside(b);
-    }
+    parallel_join(&task);
 }
 
 /* Counts the image of a page that failed, once. */

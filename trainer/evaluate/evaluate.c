@@ -5,13 +5,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 #include "src/text.h"
 
 /* Returns the best IoU, or accuracy, of a prediction that is the same class everywhere, on the
@@ -204,22 +204,23 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
-/* The record of an image at its own size. */
+/* The record of an image at its own size; none from `end` on. */
 struct own_record {
     const struct dataset *dataset;
-    size_t index;
+    size_t index, end;
     struct buf bytes;
     struct dataset_sides sides;
     int rc;
     struct err e;
 };
 
-static void *decode_own(void *arg)
+static void decode_own(void *arg)
 {
     struct own_record *r = arg;
 
-    r->rc = dataset_decode_native(r->dataset, DATASET_VAL, r->index, &r->bytes, &r->sides, &r->e);
-    return NULL;
+    if (r->index < r->end)
+        r->rc = dataset_decode_native(r->dataset, DATASET_VAL, r->index, &r->bytes, &r->sides,
+                                      &r->e);
 }
 
 /* Scores an image whose record was decoded, and frees the record. */
@@ -240,26 +241,19 @@ static int score_own(struct evaluation *v, struct own_record *r, int overlap,
 int evaluate_own(struct evaluation *v, size_t begin, size_t end, int overlap,
                  const atomic_int *interrupt, struct err *e)
 {
-    struct own_record records[2] = {{.dataset = v->dataset, .index = begin}};
+    struct own_record records[2] = {{.dataset = v->dataset, .index = begin, .end = end}};
     int rc = 0;
 
-    if (begin < end)
-        decode_own(&records[0]);
+    decode_own(&records[0]);
     for (size_t i = begin; i < end && rc == 0; i++) {
-        struct own_record *r = &records[(i - begin) % 2];
-        struct own_record *next = &records[(i + 1 - begin) % 2];
-        bool is_last = i + 1 == end;
-        pthread_t thread;
+        struct own_record *r = &records[(i - begin) % 2], *next = &records[(i + 1 - begin) % 2];
+        bool is_small = (int64_t)r->sides.height * r->sides.width <= EVALUATE_BESIDE;
+        struct parallel_task task;
 
-        *next = (struct own_record){.dataset = v->dataset, .index = i + 1};
-        bool started = !is_last && r->rc == 0 &&
-                       (int64_t)r->sides.height * r->sides.width <= EVALUATE_BESIDE &&
-                       pthread_create(&thread, NULL, decode_own, next) == 0;
+        *next = (struct own_record){.dataset = v->dataset, .index = i + 1, .end = end};
+        parallel_begin(&task, is_small, decode_own, next);
         rc = score_own(v, r, overlap, interrupt, e);
-        if (started)
-            pthread_join(thread, NULL);
-        else if (!is_last && rc == 0)
-            decode_own(next);
+        parallel_join(&task);
     }
     buf_destroy(&records[0].bytes);
     buf_destroy(&records[1].bytes);
