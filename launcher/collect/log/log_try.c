@@ -188,8 +188,8 @@ static bool is_before_number(const char *text)
     return isdigit((unsigned char)text[0]) || (text[0] == '.' && isdigit((unsigned char)text[1]));
 }
 
-/* Returns whether k, of the form 50/200, stands in brackets behind the number of an epoch: it is a
- * step of it. */
+/* Returns whether the number k is the step of an epoch, as in "Epoch [1][ 50/200]": it is followed
+ * by a total and stands in brackets behind the number of the epoch. */
 static bool is_step_of_epoch(const char *line, const struct number *k, size_t count)
 {
     size_t gap = count > 1 ? k->at - k[-1].end : 0;
@@ -521,7 +521,8 @@ static int choose_time(const char *path, struct kind *k, struct err *e)
     return 0;
 }
 
-/* Adds the quality of the scored lines: where they are rows, too, as an optional part of one. */
+/* Adds a pattern for the quality of the scored lines: an alternative, or, if these lines are rows
+ * themselves (within), an optional end of a row's pattern. */
 static void add_quality(const struct kind *scored, const char *quality, bool within,
                         struct buf *dst)
 {
@@ -558,7 +559,8 @@ static bool has_bars(const struct kind *kinds, size_t n)
     return n > 0;
 }
 
-/* Proposes the bars of epochs as rows; a quality is in them, or in a line of its own. */
+/* Proposes a pattern whose rows are the full bars of epochs. The quality is read from these bars or,
+ * if they have none, from other lines. */
 static int try_bars(const char *path, const struct kind *scored, const char *quality,
                     struct log_proposal *dst, struct err *e)
 {
@@ -580,8 +582,9 @@ static int try_bars(const char *path, const struct kind *scored, const char *qua
     return rc;
 }
 
-/* Finds the quality that the lines have: one of validation before others, and before its loss. Rows
- * of training may have one of the same name, which then is another. */
+/* Finds the quality that the lines have: one of validation is preferred to others, and to the loss
+ * of validation. If the rows have a number of its name, which is that of training, its own name
+ * gets val_ in front. */
 static const char *find_quality(struct kind *kinds, size_t n, const struct kind *rows,
                                 const struct kind **scored)
 {
