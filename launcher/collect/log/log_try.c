@@ -559,8 +559,8 @@ static bool has_bars(const struct kind *kinds, size_t n)
     return n > 0;
 }
 
-/* Proposes a pattern whose rows are the full bars of epochs. The quality is read from these bars or,
- * if they have none, from other lines. */
+/* Proposes a pattern whose rows are the full bars of epochs. The quality is read from these bars
+ * or, if they have none, from other lines. */
 static int try_bars(const char *path, const struct kind *scored, const char *quality,
                     struct log_proposal *dst, struct err *e)
 {
