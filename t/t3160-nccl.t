@@ -228,14 +228,14 @@ like "$ERR" 'error: .*Duplicate GPU' "the error is NCCL's"
 unset GPU with
 
 # ---- left at a checkpoint, and continued
-long=(--epochs 5 --set model.batch_norm=sync --batch-size 6 --gpus 2 --dtype fp16)
+long=(--epochs 40 --set model.batch_norm=sync --batch-size 6 --gpus 2 --dtype fp16)
 "${train[@]}" "${long[@]}" --out left >"$OUT" 2>"$ERR" &
 leaving=$!
 ok "a run is training" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl
 kill -USR1 $leaving
 wait $leaving
 is $? 75 "a run that gets SIGUSR1 ends with exit code 75"
-ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 5
+ok "it ends long before the last" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 40
 ok "it is continued" "${train[@]}" "${long[@]}" --out left
 ok "the same run without interruption" "${train[@]}" "${long[@]}" --out whole
 is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" \
