@@ -286,12 +286,11 @@ void escape_plain(struct buf *b, const char *text)
     escape_text(b, text, NULL);
 }
 
-void escape_lines(struct buf *b, escape_f *escape, const char *lines, const char *before)
+void escape_lines(struct buf *b, escape_f *escape, const char *lines)
 {
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
         struct buf line = {0};
         buf_add_bytes(&line, lines, strcspn(lines, "\n"));
-        buf_add(b, before);
         escape(b, line.data ? line.data : "");
         buf_add(b, "\n");
         b->failed |= line.failed;

@@ -32,7 +32,6 @@ enum node_kind {
     NODE_TABLE,
     NODE_FIGURE,    /* a chart; text is its file without suffix, or "" */
     NODE_PICTURE,   /* a PNG: text is its caption, more its name or "", png its bytes */
-    NODE_CODE,      /* lines that stay as they are */
 };
 
 /* What a section, a list or a sentence is for. */
@@ -191,7 +190,7 @@ escape_f escape_html, escape_markdown, escape_latex, escape_plain;
 /* Adds text as escape_plain does, and replaces ASCII characters, unless replace returns NULL. */
 void escape_text(struct buf *b, const char *text, const char *replace(char c, char scratch[8]));
 
-/* Adds each line, escaped, with `before` in front of it and a newline behind it. */
-void escape_lines(struct buf *b, escape_f *escape, const char *lines, const char *before);
+/* Adds each line, escaped, and a newline. */
+void escape_lines(struct buf *b, escape_f *escape, const char *lines);
 
 #endif

@@ -227,11 +227,6 @@ static void write_node(struct buf *b, const struct node *n, int level)
     case NODE_TABLE: write_table(b, n->table); break;
     case NODE_FIGURE: write_figure(b, n); break;
     case NODE_PICTURE: write_picture(b, n); break;
-    case NODE_CODE:
-        buf_add(b, "<pre>");
-        escape_lines(b, escape_html, n->text, "");
-        buf_add(b, "</pre>\n");
-        break;
     }
 }
 

@@ -12,12 +12,11 @@
 /* What stands around the texts of a node. */
 struct syntax {
     unsigned output;
-    escape_f *escape, *escape_code;
+    escape_f *escape;
     const char *headings[3]; /* by level */
     const char *verdict;     /* the heading of a verdict, or NULL */
     const char *break_;      /* between two sentences */
     const char *label, *list[3], *term[2];
-    const char *code[3];
     void (*table)(struct buf *b, const struct table *t);
     void (*figure)(struct buf *b, const struct node *n);
 };
@@ -61,9 +60,9 @@ static void write_markdown_figure(struct buf *b, const struct node *n)
 }
 
 static const struct syntax markdown = {
-    TO_MARKDOWN, escape_markdown, escape_plain, {"## %s\n\n", "### %s\n\n", "#### %s\n\n"},
+    TO_MARKDOWN, escape_markdown, {"## %s\n\n", "### %s\n\n", "#### %s\n\n"},
     "**%s**\n\n", "  \n", "%s:\n\n", {"", "- %s\n", "\n"}, {"- **%s**: %s\n", "- **%s** %s\n"},
-    {"", "    ", "\n"}, write_markdown_table, write_markdown_figure};
+    write_markdown_table, write_markdown_figure};
 
 static const char *replace_latex(char c, char scratch[8])
 {
@@ -115,20 +114,6 @@ void escape_latex(struct buf *b, const char *text)
     buf_destroy(&plain);
 }
 
-/* Adds a line as it is, but for '?' where the document's fonts lack a character, and a blank that
- * keeps a line from ending the environment. */
-static void escape_verbatim(struct buf *b, const char *line)
-{
-    struct buf plain = {0};
-
-    escape_plain(&plain, line);
-    for (const char *p = plain.data ? plain.data : ""; *p; p++)
-        buf_addf(b, "%c%s", *p & 0x80 ? '?' : *p,
-                 strncmp(p, "\\end{verbatim}", 14) == 0 ? " " : "");
-    b->failed |= plain.failed;
-    buf_destroy(&plain);
-}
-
 static void write_latex_table(struct buf *b, const struct table *t)
 {
     buf_add_escaped(b, escape_latex, "\\begin{table}[htbp]\n\\caption{%s}\n", t->caption);
@@ -161,12 +146,10 @@ static void write_latex_figure(struct buf *b, const struct node *n)
 }
 
 static const struct syntax latex = {
-    TO_LATEX, escape_latex, escape_verbatim,
-    {"\\section{%s}\n\n", "\\subsection{%s}\n\n", "\\subsubsection{%s}\n\n"}, NULL, "\n\n", "%s:\n",
+    TO_LATEX, escape_latex, {"\\section{%s}\n\n", "\\subsection{%s}\n\n", "\\subsubsection{%s}\n\n"}, NULL, "\n\n", "%s:\n",
     {"\\begin{itemize}\n", "\\item %s\n", "\\end{itemize}\n\n"},
     {"\\textbf{%s}: %s\n\n", "\\textbf{%s} %s\n\n"},
-    {"{\\scriptsize\n\\begin{verbatim}\n", "", "\\end{verbatim}\n}\n\n"}, write_latex_table,
-    write_latex_figure};
+    write_latex_table, write_latex_figure};
 
 static void write_children(struct buf *b, const struct node *parent, const struct syntax *s,
                            int level);
@@ -199,17 +182,12 @@ static void write_node(struct buf *b, const struct node *n, const struct syntax 
         break;
     case NODE_TABLE: s->table(b, n->table); break;
     case NODE_FIGURE: s->figure(b, n); break;
-    case NODE_CODE:
-        buf_add(b, s->code[0]);
-        escape_lines(b, s->escape_code, n->text, s->code[1]);
-        buf_add(b, s->code[2]);
-        break;
     case NODE_SENTENCE:
         buf_add_escaped(b, s->escape, "%s", n->text);
         buf_add(b, next && next->kind == NODE_SENTENCE ? s->break_ : "\n\n");
         break;
     default: /* a text and no more */
-        escape_lines(b, s->escape, n->text, "");
+        escape_lines(b, s->escape, n->text);
         buf_add(b, "\n");
     }
 }

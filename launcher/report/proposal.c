@@ -574,53 +574,6 @@ static void add_method(struct doc *d, const struct report_series *rs,
     doc_paragraph(d, OUTPUTS, &text);
 }
 
-/* Writes the lines of submit_file.sh that ask for resources, and the command that starts the
- * program of run_file.sh on each rank. */
-static void shorten(const struct proposal_facts *facts, struct buf *dst)
-{
-    static const char *const own[] = {"--comment=", "--chdir=", "--output=", "--open-mode="};
-    const char *program = facts->scripts[1] + strlen(facts->scripts[1]);
-
-    while (program > facts->scripts[1] && (program[-1] == '\n' || !*program))
-        program--;
-    while (program > facts->scripts[1] && program[-1] != '\n')
-        program--;
-    program += strncmp(program, "$start ", 7) == 0 ? 7 : 0;
-    for (const char *line = facts->scripts[0], *end; *line; line = end + (*end == '\n')) {
-        const char *file = strstr(line, "/run_file.sh");
-        size_t i = 0;
-        end = line + strcspn(line, "\n");
-        while (i < sizeof own / sizeof *own && strncmp(line, "#SBATCH ", 8) == 0 &&
-               strncmp(line + 8, own[i], strlen(own[i])) != 0)
-            i++;
-        if (line == facts->scripts[0] || i == sizeof own / sizeof *own) {
-            buf_addf(dst, "%.*s\n", (int)(end - line), line);
-        } else if (file && file < end && end[-1] == '&') {
-            const char *bash = memmem(line, (size_t)(file - line), "bash ", 5);
-            line += strspn(line, " ");
-            buf_addf(dst, "%.*s%.*s\n", bash ? (int)(bash - line) : 0, line,
-                     (int)strcspn(program, "\n"), program);
-        }
-    }
-}
-
-static void add_scripts(struct doc *d, const struct proposal_facts *facts)
-{
-    if (!facts->run) {
-        doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The results have no job script. Attach the one of "
-                "a typical run: " PROPOSAL_BLANK);
-        return;
-    }
-    struct buf text = {0};
-    shorten(facts, &text);
-    doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the job of run %s, %d GPU%s, asks for and starts; "
-            "the whole scripts are submit_file.sh and run_file.sh beside this file.",
-            facts->run->run, facts->run->gpus, plural(facts->run->gpus));
-    doc_add(d, NODE_CODE, OUTPUTS, "%s", text.data ? text.data : "");
-    d->failed |= text.failed;
-    buf_destroy(&text);
-}
-
 /* Builds the document. drawn: there is a PDF of the figure. */
 static void build(struct doc *d, const struct report *r, const struct proposal_facts *facts,
                   struct chart *figure, bool drawn)
@@ -660,7 +613,13 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
             PROPOSAL_BLANK);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Appendix: job script");
-    add_scripts(d, facts);
+    if (facts->run)
+        doc_add(d, NODE_PARAGRAPH, OUTPUTS, "submit_file.sh and run_file.sh beside this file are the "
+                "job of run %s, %d GPU%s.", facts->run->run, facts->run->gpus,
+                plural(facts->run->gpus));
+    else
+        doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The results have no job script. Attach the one of "
+                "a typical run: " PROPOSAL_BLANK);
     doc_end(d);
     doc_end(d);
     doc_add(d, NODE_PARAGRAPH, TO_MARKDOWN, "Made by unetctl %s on %s.", PACKAGE_VERSION,

@@ -196,7 +196,6 @@ static void write_node(struct buf *b, const struct node *n, const struct text_fo
     case NODE_TABLE: write_table(b, n->table, form); break;
     case NODE_FIGURE: write_bars(b, n->chart, form); break;
     case NODE_PICTURE: text_wrap(b, n->text, 2, form->columns); break;
-    case NODE_CODE: escape_lines(b, escape_plain, n->text, "    "); break;
     }
 }
 

@@ -20,10 +20,7 @@ make_study s proud_study.1 1,2,4 2
 for n in 1 2 4; do
     for seed in 1 2; do
         add_run s $n $seed "$((4 / n)).$seed" 0.9
-        run=s/runs/$(run_name $n $seed)
-        printf '#!/bin/bash\n#SBATCH --job-name=a_b%%c\n\t# é → \\end{verbatim} ^M ~ {' \
-            >"$run/submit_file.sh"
-        printf '%s\n' 'exec train & \end{document}' >"$run/run_file.sh"
+        touch s/runs/"$(run_name $n $seed)"/{submit,run}_file.sh
     done
 done
 exits 0 "a proposal of a study" unetctl report -C s --proposal p --request "$ugly: 4 x 10"
@@ -36,7 +33,7 @@ ok "LaTeX compiles it, too" compile q
 if command -v pdftotext >/dev/null; then
     pdftotext -layout p/t.pdf p.txt && pdftotext -layout q/t.pdf q.txt
     like p.txt 'Parallel performance of proud_study\.1' "the page has the study's name"
-    like p.txt '#SBATCH --job-name=a_b%c' "the script is as it was"
+    like p.txt 'beside this file are the job of run' "it names the scripts"
     like p.txt '100% & #1 \{x\}_~\^\$ .end\{document\}' "the request's name is as it was"
     like q.txt '100% & #1 \{x\}_~\^\$' "so is the folder's"
     like p.txt 'THE END' "the document continues after it"

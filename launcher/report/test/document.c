@@ -42,8 +42,8 @@ static void check_escapes(void)
     is_str(b.data, "<i>&lt;</i>&amp; %", "characters of a format are not escaped");
     buf_destroy(&b);
     b = (struct buf){0};
-    escape_lines(&b, escape_html, "a\n<b>\n", "- ");
-    is_str(b.data, "- a\n- &lt;b&gt;\n", "each line is escaped");
+    escape_lines(&b, escape_html, "a\n<b>\n");
+    is_str(b.data, "a\n&lt;b&gt;\n", "each line is escaped");
     buf_destroy(&b);
 }
 
@@ -126,7 +126,6 @@ static void build(struct doc *d)
     doc_add(d, NODE_SENTENCE, 0, "%s", "nowhere");
     doc_end(d);
     doc_add(d, NODE_PARAGRAPH, all, "%s", "A.\nB.\n");
-    doc_add(d, NODE_CODE, all, "%s", "x = 1;\n");
 }
 
 static void check_nodes(void)
@@ -140,18 +139,17 @@ static void check_nodes(void)
           "<section class=\"verdict\">\n<h2>Use &lt;2&gt;</h2>\n<p>One &amp; one.</p>\n<p>Two.</p>\n"
           "<p><strong>But</strong></p>\n<ul>\n<li>a_b</li>\n<li>c</li>\n</ul>\n</section>\n"
           "<h2>Terms</h2>\n<dt>speed</dt><dd>fast</dd>\n<p>of a page only</p>\n<p>A. B. </p>\n"
-          "<pre>x = 1;\n</pre>\n</main>\n<footer></footer>\n</body>\n</html>\n",
+          "</main>\n<footer></footer>\n</body>\n</html>\n",
           "a document in HTML, without an empty section");
     check_document(&d, markdown_write,
           "**Use &lt;2&gt;**\n\nOne &amp; one.  \nTwo.\n\nBut:\n\n- a\\_b\n- c\n\n## Terms\n\n"
-          "- **speed**: fast\n\nA.\nB.\n\n    x = 1;\n\n", "in Markdown");
+          "- **speed**: fast\n\nA.\nB.\n\n", "in Markdown");
     check_document(&d, latex_write,
           "\\section{Use \\textless{}2\\textgreater{}}\n\nOne \\& one.\n\nTwo.\n\nBut:\n"
           "\\begin{itemize}\n\\item a\\_b\n\\item c\n\\end{itemize}\n\n\\section{Terms}\n\n"
-          "\\textbf{speed}: fast\n\nA.\nB.\n\n{\\scriptsize\n\\begin{verbatim}\nx = 1;\n"
-          "\\end{verbatim}\n}\n\n", "in LaTeX");
+          "\\textbf{speed}: fast\n\nA.\nB.\n\n", "in LaTeX");
     text_write(&d, &form, &b);
-    is_str(b.data, "Use <2>\nOne & one.\nTwo.\nBut: a_b\nBut: c\n\nspeed fast\n\nA. B.\n\n    x = 1;\n",
+    is_str(b.data, "Use <2>\nOne & one.\nTwo.\nBut: a_b\nBut: c\n\nspeed fast\n\nA. B.\n",
            "on a terminal");
     buf_destroy(&b);
     doc_destroy(&d);
