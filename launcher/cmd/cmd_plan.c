@@ -466,8 +466,8 @@ static void print_pace(const char *account, const struct scheduler_usage *u, tim
 {
     time_t now = time(NULL);
     double left = given.request - u->gpu_hours, rest = difftime(until, now) / 86400;
-    double days = fmin(difftime(now, since) / 86400, SCHEDULER_RECENT_DAYS);
-    double pace = u->recent_gpu_hours / days; /* NaN on the first day */
+    double days = fmin(fmax(difftime(now, since) / 86400, 1), SCHEDULER_RECENT_DAYS);
+    double pace = u->recent_gpu_hours / days;
     char day[32];
 
     printf("From %s", format_day(since, day));
@@ -482,9 +482,6 @@ static void print_pace(const char *account, const struct scheduler_usage *u, tim
         printf("Nothing is left.\n");
     else if (rest <= 0)
         printf("%.4g GPU-hours were left on %s.\n", left, day);
-    else if (!(pace > 0))
-        printf("%.4g GPU-hours are left until %s: %.3g a day; none were used in the last %.0f "
-               "days.\n", left, day, left / rest, days);
     else {
         printf("%.4g GPU-hours are left until %s: %.3g a day. At the pace of the last %.0f days, "
                "%.3g a day, ", left, day, left / rest, days, pace);

@@ -29,6 +29,7 @@
 #define MOST_VALUES 12
 #define THREADS "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
 
+#define SCRIPTS "submit_file.sh and run_file.sh"
 static const char *const script_names[PROPOSAL_SCRIPTS] = {"submit_file.sh", "run_file.sh"};
 
 /* ---- requests ---- */
@@ -305,7 +306,6 @@ static void add_doubling(struct buf *b, const struct asked *a)
 
 static void add_evidence(struct buf *b, const struct asked *a)
 {
-
     for (size_t i = 0; i < a->facts->nrequests; i++)
         buf_addf(b, "%s%d GPUs: efficiency %s", i ? "; " : "", a->facts->requests[i].gpus,
                  describe_efficiency(a->rs, a->facts->requests[i].gpus));
@@ -329,27 +329,9 @@ static void add_input(struct buf *b, const struct asked *a)
     add_each(b, a, QUANTITY_DATA, 1, " s", "not recorded");
 }
 
-/* Adds what is one text, whatever was measured. */
-static void add_text(struct buf *b, const struct asked *a, enum answer answer)
+static void add_file(struct buf *b, const void *found, const char *name, const char *why)
 {
-    const char *const modes[] = {
-        [SERIES_BATCH_UNKNOWN] = PROPOSAL_BLANK ": the logs do not state the batch; ",
-        [SERIES_ONE_COUNT] = PROPOSAL_BLANK ": one count shows no scaling; ",
-        [SERIES_STRONG] = "strong scaling: the same work for every count; ",
-        [SERIES_WEAK_BATCH] = "the same batch for each GPU, over the same data; ",
-        [SERIES_WEAK] = "weak scaling: the work grows with the count; "};
-    const char *const texts[] = {
-        [AFFINITY] = a->facts->affinity.length ? "affinity.txt beside this file"
-                                            : PROPOSAL_BLANK ": no run printed it",
-        [SCRIPT] = a->facts->run ? "submit_file.sh and run_file.sh beside this file"
-                                         : PROPOSAL_BLANK ": the results have no job script",
-        [PROGRAM] = PROPOSAL_BLANK, [CHOICE] = a->rs->words.headline,
-        [USE] = PROPOSAL_BLANK ": 'unetctl plan --request' prints what an account has used",
-        [PEAK] = " x 3600 x peak FLOP/s of a GPU, " PROPOSAL_BLANK,
-        [MODE] = modes[a->rs->as->series.mode],
-        [EXTRAPOLATION] = "Beyond the measurement, for more GPUs of the same kind"};
-
-    buf_add(b, texts[answer]);
+    buf_addf(b, found ? "%s beside this file" : PROPOSAL_BLANK ": %s", found ? name : why);
 }
 
 static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
@@ -390,14 +372,23 @@ static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
                  plural(s->points[0].gpus),
                  s->points[0].gpus > 1 ? ", because: " PROPOSAL_BLANK : "");
         break;
+    case MODE:
+        series_describe_mode(s, b);
+        buf_add(b, "; ");
+        add_doubling(b, a);
+        break;
     case DOUBLING: add_doubling(b, a); break;
     case INPUT: add_input(b, a); break;
-    default:
-        if (answer == PEAK)
-            add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h");
-        add_text(b, a, answer);
-        if (answer == MODE)
-            add_doubling(b, a);
+    case PEAK:
+        add_sum(b, a, REQUEST_GPU_H, 1, "GPU-h");
+        buf_add(b, " x 3600 x peak FLOP/s of a GPU, " PROPOSAL_BLANK);
+        break;
+    case AFFINITY: add_file(b, a->facts->affinity.data, "affinity.txt", "no run printed it"); break;
+    case SCRIPT: add_file(b, a->facts->run, SCRIPTS, "the results have no job script"); break;
+    case PROGRAM: buf_add(b, PROPOSAL_BLANK); break;
+    case CHOICE: buf_add(b, a->rs->words.headline); break;
+    case USE: LEAVE("'unetctl plan --request' prints what an account has used"); break;
+    case EXTRAPOLATION: buf_add(b, "Beyond the measurement, for more GPUs of the same kind"); break;
     }
 }
 
@@ -614,9 +605,8 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Appendix: job script");
     if (facts->run)
-        doc_add(d, NODE_PARAGRAPH, OUTPUTS, "submit_file.sh and run_file.sh beside this file are the "
-                "job of run %s, %d GPU%s.", facts->run->run, facts->run->gpus,
-                plural(facts->run->gpus));
+        doc_add(d, NODE_PARAGRAPH, OUTPUTS, SCRIPTS " beside this file are the job of run %s, %d "
+                "GPU%s.", facts->run->run, facts->run->gpus, plural(facts->run->gpus));
     else
         doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The results have no job script. Attach the one of "
                 "a typical run: " PROPOSAL_BLANK);
