@@ -416,14 +416,14 @@ static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err 
 static int decode_day(const char *option, const char *text, time_t *dst, struct err *e)
 {
     struct tm tm = {.tm_isdst = -1};
-    const char *end = strptime(text, "%Y-%m-%d", &tm);
+    const char *end = text ? strptime(text, "%Y-%m-%d", &tm) : NULL;
     int day = tm.tm_mday;
 
     *dst = end && !*end ? mktime(&tm) : -1;
     return *dst >= 0 && tm.tm_mday == day /* it is another one of February 30 */
                ? 0
-               : err_set(e, ERR_USAGE, "plan: --%s %s: must be a day, such as 2027-03-31", option,
-                         text);
+               : err_set(e, ERR_USAGE, "plan: --request: --%s %s must be a day, such as 2027-03-31",
+                         option, text ? text : "DATE");
 }
 
 static const char *format_day(time_t day, char dst[32])
@@ -500,8 +500,6 @@ static int print_grant(struct workspace *w, struct err *e)
     struct scheduler *scheduler;
     time_t until, since, today = time(NULL);
 
-    if (!given.until)
-        return err_set(e, ERR_USAGE, "plan: --request needs --until DATE, such as 2027-03-31");
     if (decode_day("until", given.until, &until, e))
         return -1;
     since = until - 365 * 86400;

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -287,6 +288,19 @@ int path_write(const char *folder, const char *name, char *text, struct err *e)
     rc = atomicfile_write(path_format(path, "%s/%s", folder, name), text, strlen(text), 0666, e);
     free(text);
     return rc;
+}
+
+int64_t path_measure(const char *dir, bool follow)
+{
+    char *paths[] = {(char *)dir, NULL};
+    FTS *fts = fts_open(paths, (follow ? FTS_LOGICAL : FTS_PHYSICAL) | FTS_NOCHDIR, NULL);
+    int64_t bytes = 0;
+
+    for (const FTSENT *f; fts && (f = fts_read(fts));)
+        bytes += f->fts_info == FTS_F ? (f->fts_statp->st_size + 4095) / 4096 * 4096 : 0;
+    if (fts)
+        fts_close(fts);
+    return bytes;
 }
 
 /* ---- the user's folders ---- */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "src/err.h"
 
@@ -80,6 +81,10 @@ int path_make_own(const char *name, char dst[PATH_MAX], struct err *e);
 /* Writes text to the file `name` in folder, and frees text. A NULL text is reported as lack of
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);
+
+/* Returns the bytes of the files in a folder and in those below it, each in whole blocks of 4096;
+ * follow: also of those that links name. */
+int64_t path_measure(const char *dir, bool follow);
 
 /* The user's folders: $XDG_STATE_HOME/unetctl or ~/.local/state/unetctl for the state of unetctl,
  * $XDG_CONFIG_HOME/unetctl or ~/.config/unetctl for files that the user writes. A variable that is

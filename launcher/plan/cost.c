@@ -3,7 +3,6 @@
 #include "launcher/plan/cost.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -73,31 +72,21 @@ int64_t run_cost_cache(const struct study *study, const struct plan *plan, int64
     return round_to_blocks(bytes) * (study->data.folds ? study->data.folds : 1);
 }
 
-static int64_t walked;
-
-static int add_file(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    walked += type == FTW_F ? round_to_blocks(st->st_size) : 0;
-    return 0;
-}
-
 int64_t run_cost_stage(const struct study *study)
 {
     char split[PATH_MAX];
     struct stage_list list;
     struct err ignored;
+    int64_t bytes = 0;
 
-    walked = 0;
     if (!*study->data.stage)
         return 0;
     path_format(split, "%s/split.json", study->dir);
-    if (stage_list_read(&list, split, &ignored)) {
-        nftw(study->data.dir, add_file, 16, 0);
-        return walked;
-    }
-    (void)!stage_list_measure(&list, study->data.dir, &walked, &ignored);
+    if (stage_list_read(&list, split, &ignored))
+        return path_measure(study->data.dir, true);
+    (void)!stage_list_measure(&list, study->data.dir, &bytes, &ignored);
     stage_list_destroy(&list);
-    return walked;
+    return bytes;
 }
 
 static double total_hours(const struct plan *plan, int time_min, int most_gpus)

@@ -3,11 +3,9 @@
 #include "launcher/report/proposal.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <glob.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "launcher/host/path.h"
@@ -30,7 +28,7 @@
 #define THREADS "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
 
 #define SCRIPTS "submit_file.sh and run_file.sh"
-static const char *const script_names[PROPOSAL_SCRIPTS] = {"submit_file.sh", "run_file.sh"};
+static const char *const script_names[] = {"submit_file.sh", "run_file.sh"};
 
 /* ---- requests ---- */
 
@@ -616,19 +614,6 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
             r->created);
 }
 
-static double measure_folder(const char *dir)
-{
-    char *paths[] = {(char *)dir, NULL};
-    FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    double bytes = 0;
-
-    for (const FTSENT *f; fts && (f = fts_read(fts));)
-        bytes += f->fts_info == FTS_F ? (double)f->fts_statp->st_size : 0;
-    if (fts)
-        fts_close(fts);
-    return bytes;
-}
-
 /* Adds the lines that OpenMP printed in a run (templates/command/run_file.sh). */
 static void read_affinity(struct proposal_facts *facts, const char *dir, int gpus)
 {
@@ -650,14 +635,12 @@ static void read_affinity(struct proposal_facts *facts, const char *dir, int gpu
     globfree(&found);
 }
 
-/* Reads the scripts of a run of the count that the verdict presents, and the size of that run. */
+/* Finds a run of the count that the verdict presents, and its size, and reads affinities. */
 static void read_run(struct proposal_facts *facts, const struct report *r)
 {
     const struct analysis_series *as = r->series[0].as;
     const struct series_point *p = as->series.npoints > 1 ? as->decision.best : as->series.points;
-    char dir[PATH_MAX], path[PATH_MAX];
-    struct err ignored;
-    size_t n;
+    char dir[PATH_MAX];
 
     if (!*facts->site.study_dir)
         return;
@@ -666,13 +649,8 @@ static void read_run(struct proposal_facts *facts, const struct report *r)
                                            as->series.points[i].rows[0].run),
                       as->series.points[i].gpus);
     path_format(dir, "%s/runs/%s", facts->site.study_dir, p->rows[0].run);
-    facts->run_bytes = measure_folder(dir);
+    facts->run_bytes = (double)path_measure(dir, false);
     facts->run = &p->rows[0];
-    for (int i = 0; i < PROPOSAL_SCRIPTS; i++) {
-        path_format(path, "%s/%s", dir, script_names[i]);
-        facts->scripts[i] = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
-        facts->run = facts->scripts[i] ? facts->run : NULL;
-    }
 }
 
 /* Adds what the model expects beyond the largest measured count, or its interval. */
@@ -722,25 +700,31 @@ static void make_chart(struct chart *c, const struct report *r)
     chart_fit(c, false);
 }
 
-static int write_files(const struct report *r, const struct proposal_facts *facts,
+static int write_files(const struct report *r, struct proposal_facts *facts,
                        struct figures *figures, const char *dir, struct err *e)
 {
+    char path[PATH_MAX];
+    struct err ignored;
+    size_t n;
     struct doc d;
 
     if (path_make_folder(dir, e) || figures_draw(figures, dir, e))
         return -1;
     if (*figures->why_not)
         log_warn("no PDF of the figure: %s", figures->why_not);
-    for (int i = 0; facts->run && i < PROPOSAL_SCRIPTS; i++)
-        if (path_write(dir, script_names[i], mem_text(facts->scripts[i], e), e))
+    for (size_t i = 0; facts->run && i < sizeof script_names / sizeof *script_names; i++) {
+        path_format(path, "%s/runs/%s/%s", facts->site.study_dir, facts->run->run, script_names[i]);
+        char *text = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
+        if (text && path_write(dir, script_names[i], text, e))
             return -1;
-    if (facts->affinity.length &&
-        path_write(dir, "affinity.txt", mem_text(facts->affinity.data, e), e))
-        return -1;
+        facts->run = text ? facts->run : NULL;
+    }
     build(&d, r, facts, figures->list, !*figures->why_not);
     int rc = path_write(dir, "proposal.tex", doc_encode(&d, latex_write), e) ||
              path_write(dir, "proposal.md", doc_encode(&d, markdown_write), e) ||
-             folder_write_results(r, dir, e);
+             folder_write_results(r, dir, e) ||
+             (facts->affinity.length &&
+              path_write(dir, "affinity.txt", buf_steal(&facts->affinity), e));
     doc_destroy(&d);
     return -rc;
 }
@@ -759,8 +743,6 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
     make_chart(figures.list, r);
     int rc = figures.list->failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
     figures_destroy(&figures);
-    for (int i = 0; i < PROPOSAL_SCRIPTS; i++)
-        free(facts->scripts[i]);
     buf_destroy(&facts->affinity);
     return rc;
 }

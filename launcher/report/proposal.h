@@ -20,8 +20,6 @@ struct proposal_request {
     double hours; /* of one run; NaN: as measured with these GPUs */
 };
 
-#define PROPOSAL_SCRIPTS 2
-
 /* What is known beside the results; 0 or "": unknown. */
 struct proposal_facts {
     struct source_site site; /* of the only source */
@@ -35,7 +33,6 @@ struct proposal_facts {
     const char *left_out;
     double run_bytes;
     const struct result *run;
-    char *scripts[PROPOSAL_SCRIPTS];
     struct buf affinity;
 };
 
