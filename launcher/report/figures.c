@@ -16,7 +16,7 @@
 #define MAX_DOTS 400   /* the most single runs of a series that are drawn; of more, none is */
 #define CURVE_STEPS 60 /* the most steps of a model's curve, about */
 #define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
-#define BEYOND 0.25    /* how far beyond the measured range a model is drawn, relative to it */
+#define BEYOND 1.25    /* times the largest measured count: as far is a model drawn */
 
 static const struct series *series_of(const struct report *r, size_t i)
 {
@@ -70,8 +70,8 @@ static void add_summaries(struct chart *c, struct chart_series *dst, const struc
     }
 }
 
-void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
-                        const struct ratio *of(const struct series *, const struct series_point *))
+static void add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
+                       const struct ratio *of(const struct series *, const struct series_point *))
 {
     for (size_t i = 0; i < s->npoints; i++) {
         const struct ratio *r = of(s, &s->points[i]);
@@ -148,6 +148,14 @@ static void add_ideal(struct chart *c, const struct report *r)
         add_guide(c, r, 0, 1.0 / base);
 }
 
+static void add_bounds(struct chart *c, struct chart_series *s, int n, struct bounds b)
+{
+    if (s->style == CHART_BAND)
+        chart_add_point(c, s, n, NAN, b.low, b.high);
+    else
+        chart_add_point(c, s, n, b.expected, NAN, NAN);
+}
+
 /* Adds what the model predicts for the numbers of GPUs `from` to `to`. About MODEL_STOPS of them,
  * beginning with from + first, are listed. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
@@ -158,23 +166,25 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
 
     s->wide = true;
     for (int n = from; n <= to; n += stride)
-        chart_add_point(c, s, n, model_speedup(&rs->as->steady, base, n).expected, NAN, NAN);
+        add_bounds(c, s, n, model_speedup(&rs->as->steady, base, n));
     s->listed_first = (size_t)first;
     s->listed_step = listed ? (size_t)listed : 1;
 }
 
-static void add_fit(struct chart *c, const struct report *r, size_t i)
+static void add_fit(struct chart *c, const struct report *r, size_t i, double beyond)
 {
     const struct report_series *rs = &r->series[i];
     int from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
+    int end = (int)ceil(beyond * to);
     struct chart_series *s;
 
     if (!model_is_usable(&rs->as->steady))
         return;
     add_model_line(c, add_series(c, r, i, CHART_LINE, "fitted model"), rs, from, to, 0);
+    add_model_line(c, add_series(c, r, i, CHART_BAND, "its interval of 90 %"), rs, to, end, 0);
     s = add_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
     s->dashed = s->unlisted = true;
-    add_model_line(c, s, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
+    add_model_line(c, s, rs, to, end, 1);
 }
 
 /* Adds speed-up or efficiency of whole trainings. There is none in series where the work grows. */
@@ -228,26 +238,31 @@ static double speedup_of_run(const struct series *s, const struct result *run)
     return s->mode == SERIES_WEAK ? NAN : base / run->median_epoch_s;
 }
 
-static void make_speedup(struct chart *c, const struct report *r)
+void figures_draw_speedup(struct chart *c, const struct report *r, const char *name, double beyond)
 {
-    start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
+    start(c, name, "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 %% where "
           "there are enough runs, otherwise the range of the runs. Wide line: the model of the "
-          "times, dashed beyond what was measured, if no limit begins; without one, marks are "
-          "joined to guide the eye. Open: the whole %s included. Small dots: single runs.",
+          "times; dashed, in its interval of 90 %%: beyond what was measured, if no limit begins; "
+          "without a model, marks are joined to guide the eye. Open: the whole %s included. Small dots: single runs.",
           steady_of(r),
           is_stepped(r) ? "run, warming up" : "training, first epoch");
+    set_axis(&c->x, gpus_title(series_of(r, 0)->fake_gpus), 0);
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         enum chart_style style = model_is_usable(&r->series[i].as->steady) ? CHART_MARKS
                                                                            : CHART_JOINED;
-        add_fit(c, r, i);
+        add_fit(c, r, i, beyond);
         add_total(c, r, i, false);
         add_dots(c, r, i, speedup_of_run);
-        figures_add_ratios(c, add_series(c, r, i, style, steady_of(r)), series_of(r, i),
-                           series_speedup);
+        add_ratios(c, add_series(c, r, i, style, steady_of(r)), series_of(r, i), series_speedup);
     }
     chart_fit(c, true);
+}
+
+static void make_speedup(struct chart *c, const struct report *r)
+{
+    figures_draw_speedup(c, r, "speedup", BEYOND);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
@@ -283,8 +298,8 @@ static void make_efficiency(struct chart *c, const struct report *r)
              r->efficiency);
     for (size_t i = 0; i < r->nseries; i++) {
         add_total(c, r, i, true);
-        figures_add_ratios(c, add_series(c, r, i, CHART_JOINED, steady_of(r)), series_of(r, i),
-                           series_efficiency);
+        add_ratios(c, add_series(c, r, i, CHART_JOINED, steady_of(r)), series_of(r, i),
+                   series_efficiency);
     }
     chart_fit(c, true);
 }
@@ -607,7 +622,7 @@ void figures_add_bars(struct doc *d, const struct series *s)
 
     start(&c, "", "", "speed-up", 2, "%s", "");
     snprintf(c.title, sizeof c.title, "speed-up in steady %ss, up to the ideal", series_interval(s));
-    figures_add_ratios(&c, chart_add_series(&c, CHART_LINE, 0, "speed-up"), s, series_speedup);
+    add_ratios(&c, chart_add_series(&c, CHART_LINE, 0, "speed-up"), s, series_speedup);
     ideal = chart_add_series(&c, CHART_LINE, CHART_INK, "ideal");
     for (size_t i = 0; i < s->npoints; i++)
         chart_add_point(&c, ideal, s->points[i].gpus, series_ideal(s, s->points[i].gpus), NAN, NAN);

@@ -22,7 +22,6 @@
 
 #define OUTPUTS (TO_MARKDOWN | TO_LATEX)
 #define SCRIPT_MAX (1 << 20)
-#define CURVE_STEPS 24 /* the most steps of a curve, about */
 #define COUNTS_ASKED 3 /* numbers of GPUs, or of nodes, that centres ask for at least */
 #define MOST_VALUES 12
 #define THREADS "OpenMP affinity: " /* begins the lines that run_file.sh asks for */
@@ -418,16 +417,6 @@ void centre_fill(struct table *t, const struct report_series *rs,
 
 /* ---- the document ---- */
 
-/* Returns the largest count that the model may predict, or the largest measured one if the model
- * cannot be used. */
-static int last_count(const struct report_series *rs)
-{
-    const struct series *s = &rs->as->series;
-    int largest = s->points[s->npoints - 1].gpus;
-
-    return model_is_usable(&rs->as->steady) ? MODEL_FURTHEST * largest : largest;
-}
-
 /* Adds a line if the counts, or the nodes, are fewer than centres ask for. */
 static void add_few_counts(struct buf *b, const struct series *s)
 {
@@ -502,7 +491,8 @@ static void add_extrapolation(struct doc *d, const struct report_series *rs,
 {
     const struct series *s = &rs->as->series;
     const struct model *m = &rs->as->steady;
-    int largest = s->points[s->npoints - 1].gpus, end = last_count(rs);
+    int largest = s->points[s->npoints - 1].gpus;
+    int end = model_is_usable(m) ? MODEL_FURTHEST * largest : largest;
     struct buf text = {0};
     struct table t;
 
@@ -653,53 +643,6 @@ static void read_run(struct proposal_facts *facts, const struct report *r)
     facts->run = &p->rows[0];
 }
 
-/* Adds what the model expects beyond the largest measured count, or its interval. */
-static void draw_extrapolation(struct chart *c, const struct report_series *rs, int colour,
-                               bool band)
-{
-    const struct series *s = &rs->as->series;
-    int from = s->points[s->npoints - 1].gpus, to = last_count(rs);
-
-    if (to == from)
-        return;
-    struct chart_series *dst = chart_add_series(c, band ? CHART_BAND : CHART_LINE, colour,
-                                                band ? "extrapolation, 90 %% interval"
-                                                     : "extrapolation, expected");
-    for (int n = from; n <= to; n += (to - from) / CURVE_STEPS + 1) {
-        struct bounds b = model_speedup(&rs->as->steady, s->points[0].gpus, n);
-        chart_add_point(c, dst, n, band ? NAN : b.expected, band ? b.low : NAN,
-                        band ? b.high : NAN);
-    }
-    dst->dashed = true;
-}
-
-static void make_chart(struct chart *c, const struct report *r)
-{
-    int base = r->series[0].as->series.points[0].gpus, end = base;
-    struct chart_series *s;
-
-    chart_init(c, "scaling", "Speed-up against the ideal",
-               "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
-               "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
-               "extrapolated by the model, not measured, if no limit begins.");
-    snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(r->series[0].as->series.fake_gpus));
-    snprintf(c->y.label, sizeof c->y.label, "speed-up");
-    c->x.logarithmic = c->y.logarithmic = true;
-    for (size_t i = 0; i < r->nseries; i++) {
-        draw_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), true);
-        draw_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), false);
-        s = chart_add_series(c, CHART_MARKS, (int)(i % CHART_COLOURS), "%s",
-                             r->nseries > 1 ? r->series[i].label : "measured");
-        s->mark = (int)(i % 4);
-        figures_add_ratios(c, s, &r->series[i].as->series, series_speedup);
-        end = last_count(&r->series[i]) > end ? last_count(&r->series[i]) : end;
-    }
-    s = chart_add_series(c, CHART_LINE, CHART_INK, "ideal, over %d GPU%s", base, plural(base));
-    chart_add_point(c, s, base, 1, NAN, NAN);
-    chart_add_point(c, s, end, (double)end / base, NAN, NAN);
-    chart_fit(c, false);
-}
-
 static int write_files(const struct report *r, struct proposal_facts *facts,
                        struct figures *figures, const char *dir, struct err *e)
 {
@@ -740,7 +683,7 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
                          "blanks of an earlier proposal may have been filled in", dir);
     facts->left_out = r->left_out;
     read_run(facts, r);
-    make_chart(figures.list, r);
+    figures_draw_speedup(figures.list, r, "scaling", MODEL_FURTHEST);
     int rc = figures.list->failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
     figures_destroy(&figures);
     buf_destroy(&facts->affinity);

@@ -63,9 +63,8 @@ int figures_create(struct figures *f, const struct report *r, struct err *e);
 /* Moves the charts of a place into the document. */
 void figures_add(struct doc *d, struct figures *f, enum figures_place place);
 
-/* Adds the ratios that `of` returns, which is series_speedup or series_efficiency. */
-void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
-                        const struct ratio *of(const struct series *, const struct series_point *));
+/* Makes the chart of the speed-up, with the model up to so many times the largest count. */
+void figures_draw_speedup(struct chart *c, const struct report *r, const char *name, double beyond);
 
 /* Adds bars of the speed-up of a series, for a terminal. */
 void figures_add_bars(struct doc *d, const struct series *s);
