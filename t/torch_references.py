@@ -65,12 +65,61 @@ class Fcnn(nn.Module):
         return x
 
 
+def plan(base, channels, classes):
+    """The network of nnU-Net's 2D plan, its own class, for 128x128; initial values are PyTorch's."""
+    from dynamic_network_architectures.architectures.unet import PlainConvUNet
+    widths = [min(base << s, 16 * base) for s in range(6)]
+    return PlainConvUNet(channels, 6, widths, nn.Conv2d, 3, [1] + [2] * 5, 2, classes, [2] * 5, True,
+                         nn.InstanceNorm2d, {"eps": 1e-5, "affine": True}, nonlin=nn.LeakyReLU)
+
+
+class UNetResNet(nn.Module):
+    """templates/models/unet-resnet.yaml on torchvision's encoder; initial values are PyTorch's."""
+
+    def __init__(self, name, base, channels, classes):
+        super().__init__()
+        import torchvision
+        body = getattr(torchvision.models, name.removeprefix("unet-"))()
+        body.conv1 = nn.Conv2d(channels, 64, 7, 2, 3, bias=False)
+        for module in body.modules():
+            if isinstance(module, nn.Conv2d):
+                module.reset_parameters()
+        stem = nn.Sequential(body.conv1, body.bn1, nn.ReLU())
+        first = nn.Sequential(body.maxpool, body.layer1)
+        self.down = nn.ModuleList([stem, first, body.layer2, body.layer3, body.layer4])
+        self.up, self.dec, width = nn.ModuleList(), nn.ModuleList(), 8 * base
+        for skip in (4 * base, 2 * base, base, base, 0):
+            co = width // 2
+            layers = []
+            for ci in (co + skip, co):
+                layers += [nn.Conv2d(ci, co, 3, padding=1, bias=False), nn.BatchNorm2d(co), nn.ReLU()]
+            self.up.append(nn.ConvTranspose2d(width, co, 2, 2))
+            self.dec.append(nn.Sequential(*layers))
+            width = co
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        skips = []
+        for stage in self.down:
+            x = stage(x)
+            skips.append(x)
+        skips.pop()
+        for up, dec in zip(self.up, self.dec):
+            x = up(x)
+            x = dec(torch.cat([x, skips.pop()], 1) if skips else x)
+        return self.head(x)
+
+
 def network(name, base, channels, classes, size):
     """base 0: the usual one. size: (height, width)"""
+    if name == "nnunet":
+        return plan(base or 32, channels, classes)
+    if name.startswith("unet-resnet"):
+        return UNetResNet(name, base or 64, channels, classes)
     if name.startswith("resnet"):
         return ResNet(name, base or 16, channels, True, classes)
     if name == "chips":
         return Chips(base or 16, channels, classes, size)
     if name == "fcnn":
         return Fcnn(base or 16, channels, classes)
-    raise SystemExit(f"no network {name}: resnetN, chips or fcnn")
+    raise SystemExit(f"no network {name}: resnetN, chips, fcnn, nnunet or unet-resnetN")
