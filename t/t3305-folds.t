@@ -45,12 +45,16 @@ if command -v python3 >/dev/null; then
     # only the first mask has foreground
     PYTHONPATH=$srcdir/t python3 -c '
 from png import *
-dataset("poor", [squares((0, 255), i, 32) if i == 0 else [[0] * 32] * 32 for i in range(6)])'
-    for fold in 1 2 3; do
-        unet-train data split --data poor --folds 3 --fold $fold --out "p$fold.json" 2>>poor.txt
+for name, values in ("1", (0, 255)), ("3", (0, 1, 2)):
+    dataset(name, [squares(values, i, 32) if i == 0 else [[0] * 32] * 32 for i in range(6)])'
+    for classes in 1 3; do
+        for fold in 1 2 3; do
+            unet-train data split --data $classes --folds 3 --fold $fold --classes $classes \
+                --out "p$classes$fold.json" 2>>poor.txt
+        done
     done
-    is "$(find . -name 'p?.json' | wc -l) $(grep -c 'fold [123] of 3 has no foreground in its 2 masks; lower data.folds' poor.txt)" \
-        "1 2" "a fold without foreground is refused in one line"
+    is "$(find . -name 'p??.json' | wc -l) $(grep -c 'fold [123] of 3 has no foreground in its 2 masks; lower data.folds' poor.txt)" \
+        "2 4" "a fold without foreground is refused in one line, also of classes"
 else
     skip 'python3 is not installed' "a fold without foreground"
 fi

@@ -44,12 +44,16 @@ static void hash_pixels(const struct pixels *img, char hex[65])
     sha256_finish(&h, hex);
 }
 
+/* Sets *most to the largest class. */
 static int check_labels(const struct pixels *mask, const char *name,
-                        const struct classes *classes, struct err *e)
+                        const struct classes *classes, unsigned *most, struct err *e)
 {
-    uint8_t *labels = mem_alloc((size_t)mask->width * mask->height, 1, e);
+    size_t n = (size_t)mask->width * mask->height;
+    uint8_t *labels = mem_alloc(n, 1, e);
     int rc = labels ? classes_label(classes, mask, name, labels, e) : -1;
 
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *most = labels[i] != CLASSES_IGNORE && labels[i] > *most ? labels[i] : *most;
     free(labels);
     return rc;
 }
@@ -60,7 +64,8 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
     const char *dir = rules->config->dir;
 
     if (rules->classes)
-        return check_labels(mask, name, rules->classes, e) ? err_prefix(e, "%s", dir) : 0;
+        return check_labels(mask, name, rules->classes, &summary->max, e) ? err_prefix(e, "%s", dir)
+                                                                          : 0;
     mask_summarize(mask, rules->ignore, summary);
     if (summary->has_other && !rules->config->masks.soft)
         return err_set(

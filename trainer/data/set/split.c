@@ -383,7 +383,7 @@ static int divide_candidates(const struct split_config *config, const struct sou
         rc = given     ? refuse_leak(c, n, e)
              : divided ? divide_by_folder(grouped, c, n, e)
                        : divide_by_seed(config, source->nclasses, c, n, e);
-    if (rc == 0 && config->folds && !source->nclasses && s->mask_scale != MASK_CLASS)
+    if (rc == 0 && config->folds && !source->nclasses)
         rc = check_fold(config, c, n, e);
     if (rc == 0 && !all && !grouped)
         rc = warn_of_names(config, source, by_seed, c, e);
