@@ -568,6 +568,28 @@ bad "a line with many times" "espnet.log: a line has [0-9] times, such as 'forwa
 printf 'iter: %d time: 0.35 loss: 1.5\n' 20 40 60 >logs/apart.log
 bad "a time of rows that are steps apart" "rows are 20 steps apart: is 'time' the time of a step" \
     --try logs/apart.log -- ./a.out
+exits 0 "what it asks is an option" unetctl init st --site local --try logs/apart.log \
+    --column time=time:step -- ./a.out
+like "$OUT" '^interval 2: 7 s, loss 1.5' "by which the log is read"
+like st/study.yaml '^  time: +"time:step"' "and which is written"
+rm -rf st
+exits 0 "a pattern of one's own is tried" unetctl init st --site local --try logs/none.log \
+    --column 'pattern=world (?<epoch_time>[0-9]+)' -- ./a.out
+like "$OUT" '^epoch 1: 3 s' "on the log"
+rm -rf st
+bad "a column that is not there" "there is no column 'sec' .--column time=NAME" --column time=sec \
+    --try logs/apart.log -- ./a.out
+code=2 bad "a column without a log" 'init: --column needs --try LOG' --column time=sec -- ./a.out
+for i in 0 1; do
+    printf "Epoch: [$i]  [%2d/21]  eta: 0:01:04  loss: 6.9 (6.9)  acc1: 0.1 (0.1)  time: 0.5  data: 0.1\n" 0 10 20
+    printf 'Epoch: [%d] Total time: 0:00:10\nTest:   Acc@1 1%d.1 Acc@5 25.1\n' $i $i
+done >logs/tv.log
+is "$(proposed logs/tv.log | sed '/pattern/d;s/, loss.*//')" 'logs/tv.log: 6 intervals, such as
+interval 1: 0.5 s
+interval 2: 5 s
+interval 3: 5 s
+quality: acc_1 11.1
+name acc_1' "rows of torchvision, which counts steps from 0"
 bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- \
     ./a.out
 code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out

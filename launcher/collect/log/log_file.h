@@ -115,6 +115,7 @@ bool log_file_is_known(const char *path, bool *stated);
 
 /* What study.yaml should say of a program's logs, as far as one of them shows it; "" is nothing. */
 struct log_proposal {
+    const struct log_form *said;
     char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
     char quality[32], unit[24];                                   /* quality.name, work.unit */
     size_t intervals;                                             /* that it reads in this log */
@@ -124,8 +125,10 @@ struct log_proposal {
 };
 
 /* Proposes a form by the names of columns, or by the words around the numbers of lines, and reads
- * the log so. The caller destroys dst->rows. Returns 0, or -1 with an error as log_file_read. */
-int log_propose(const char *path, struct log_proposal *dst, struct err *e);
+ * the log so, with what the user said already. The caller destroys dst->rows. Returns 0, or -1 with
+ * an error as log_file_read. */
+int log_propose(const char *path, const struct log_form *said, struct log_proposal *dst,
+                struct err *e);
 
 /* Reads a table in the reference's form with the same checks. Returns 0, and the caller frees dst
  * with epoch_csv_destroy, or -1. */

@@ -160,7 +160,7 @@ static int read_keys(struct reader *r)
             return -1;
         if (both && r->keys[i] + before <= last && epoch > last_epoch && has(r, i, LOG_TIME) &&
             r->c.count[LOG_TIME] != LOG_TOTAL)
-            before = last;
+            before = last + (r->keys[i] == 0); /* counted from 0 */
         r->keys[i] += before;
         if (isnan(r->keys[i]) ||
             (both && r->keys[i] < last && epoch >= last_epoch && !has(r, i, LOG_TIME)))
@@ -348,7 +348,8 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
     return 0;
 }
 
-/* Returns the steps of interval k. The first step may be 0 or 1, or that of a continued run. */
+/* Returns the steps of interval k. The first step, 0 or 1, is one; or it is that of a continued
+ * run. */
 static double steps_of(const struct reader *r, size_t k)
 {
     double key = r->ticks[k].key,
@@ -356,7 +357,7 @@ static double steps_of(const struct reader *r, size_t k)
 
     if (k)
         return key - r->ticks[k - 1].key;
-    return !isnan(r->before) ? key - r->before : key > 0 ? fmin(key, next) : next;
+    return !isnan(r->before) ? key - r->before : fmin(key > 0 ? key : 1, next);
 }
 
 /* Adds up the units of each interval, or takes differences if they count from the start. */

@@ -98,7 +98,7 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
     else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
         snprintf(dst, LOG_NAME_SIZE, "%.60s", label);
-    else if (strstr(label, "data_time"))
+    else if (strstr(label, "data_time") || strcmp(label, "data") == 0) /* torchvision's, of a step */
         snprintf(dst, LOG_NAME_SIZE, "data_time");
     else if (seconds && !has_word(label, "eta remaining left cpu") &&
              (!per || has_word(per, "step iter it batch iteration epoch")))
@@ -404,11 +404,16 @@ static void show_rows(const struct result *r, struct buf *dst)
 static int try_form(const char *path, const struct log_form *form, struct log_proposal *dst,
                     struct err *e)
 {
+    struct log_form said = *dst->said;
     struct result r;
+
+    said.pattern = said.pattern ? said.pattern : form->pattern;
+    said.time = said.time ? said.time : form->time;
+    said.quality_name = said.quality ? NULL : form->quality_name;
 
     result_init(&r);
     r.gpus = 1;
-    int rc = log_file_read(path, form, &r, e);
+    int rc = log_file_read(path, &said, &r, e);
     if (rc == 0) {
         dst->intervals = r.curve ? r.curve->n : 0;
         dst->stepped = r.stepped;
@@ -489,7 +494,7 @@ static void name_time(const char *path, struct log_proposal *p)
     struct err ignored;
 
     for (size_t i = 0; at && p->intervals > 1 && i < sizeof names / sizeof *names; i++) {
-        other = (struct log_proposal){0};
+        other = (struct log_proposal){.said = p->said};
         int n = snprintf(other.pattern, sizeof other.pattern, "%.*s(?<%s>%s",
                          (int)(at - p->pattern), p->pattern, names[i], at + strlen(group));
         bool fits = n < (int)sizeof other.pattern &&
@@ -664,18 +669,21 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     return rc;
 }
 
-int log_propose(const char *path, struct log_proposal *dst, struct err *e)
+int log_propose(const char *path, const struct log_form *said, struct log_proposal *dst,
+                struct err *e)
 {
     struct log_table t = {.path = path};
     size_t n;
     char *text = log_file_load(path, &n, e);
-    bool lines = !log_file_is_known(path, NULL);
+    bool lines = !said->pattern && !log_file_is_known(path, NULL);
     int rc = -1;
 
-    *dst = (struct log_proposal){0};
+    *dst = (struct log_proposal){.said = said};
     if (!text)
         return -1;
-    if (!lines) {
+    if (said->pattern) {
+        rc = try_form(path, said, dst, e);
+    } else if (!lines) {
         bool json = log_container_is_json(text), csv = !json && log_container_is_csv(text);
         if (json)
             (void)log_container_read_json(text, n, &t, e);
