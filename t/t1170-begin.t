@@ -590,6 +590,19 @@ interval 2: 5 s
 interval 3: 5 s
 quality: acc_1 11.1
 name acc_1' "rows of torchvision, which counts steps from 0"
+{ printf '  epoch    train_loss    valid_loss    valid_acc     dur\n-------  ------------  ------------  -----------  ------\n'
+  printf '      %d        0.6%d05        0.6749       0.6%d50  %d.1211\n' 1 9 1 3 2 8 2 1 3 7 4 2; } >logs/table.log
+is "$(proposed logs/table.log | sed '/pattern/d;s/, loss.*//' | paste -sd'|')" 'logs/table.log: 3 epochs, such as|'\
+'epoch 1: 3.1211 s|epoch 2: 1.1211 s|epoch 3: 2.1211 s|quality: valid_acc 0.645|name valid_acc' "a table of skorch"
+{ echo 'epoch     train_loss  valid_loss  time    '
+  printf '%d         0.%d1        0.41        01:1%d     \n' 0 9 1 1 6 2 2 5 4; } >logs/table.log
+bad "a table of fastai whose times rise" "'time' rises: does it count from the start .* or for each row" \
+    --try logs/table.log -- ./a.out
+exits 0 "its answer" unetctl init st --site local --try logs/table.log --column time=time:each -- ./a.out
+like "$OUT" '^epoch 2: 72 s, loss 0.61' "in minutes and seconds"
+rm -rf st
+printf ' step time temp\n %d00 0.%d 300.1\n' 1 1 2 2 | sed '3d' >logs/table.log
+bad "a table of a simulation's time" 'no line has a time that is known' --try logs/table.log -- ./a.out
 bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- \
     ./a.out
 code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out

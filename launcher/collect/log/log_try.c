@@ -70,6 +70,18 @@ static bool is_quality(const char *name, bool *validated)
     return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
 }
 
+/* Returns how well it says how good a run is; 0: not at all. validates: its line is of a
+ * validation. */
+static int rank_quality(const char *name, bool validates)
+{
+    bool validated;
+
+    return !is_quality(name, &validated)     ? 0
+           : !(validated | validates)        ? 1
+           : strcmp(name, "val_loss") == 0   ? 2
+                                             : 3;
+}
+
 #define SECONDS "s sec secs second seconds ms"
 #define LONGER "min minutes m h hours d days"
 
@@ -84,7 +96,7 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
     bool step = has_word(label, "step iter batch it iteration");
     const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = has_word(unit, SECONDS) ||
-                   (has_word(label, "time took elapsed duration seconds secs sec ms") &&
+                   (has_word(label, "time took elapsed duration dur seconds secs sec ms") &&
                     !has_word(unit, LONGER " cpus gpus cores threads ranks"));
 
     *dst = 0;
@@ -98,7 +110,7 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
     else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
         snprintf(dst, LOG_NAME_SIZE, "%.60s", label);
-    else if (strstr(label, "data_time") || strcmp(label, "data") == 0) /* torchvision's, of a step */
+    else if (strstr(label, "data_time") || strcmp(label, "data") == 0) /* torchvision's */
         snprintf(dst, LOG_NAME_SIZE, "data_time");
     else if (seconds && !has_word(label, "eta remaining left cpu") &&
              (!per || has_word(per, "step iter it batch iteration epoch")))
@@ -595,15 +607,11 @@ static const char *find_quality(struct kind *kinds, size_t n, const struct kind 
 {
     char *quality = NULL;
     int rank = 0;
-    bool validated;
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++) {
             char *name = kinds[i].numbers[k].name;
-            int own = !is_quality(name, &validated)       ? 0
-                      : !(validated | kinds[i].validates) ? 1
-                      : strcmp(name, "val_loss") == 0     ? 2
-                                                          : 3;
+            int own = rank_quality(name, kinds[i].validates);
             if (own > rank) {
                 rank = own;
                 quality = name;
@@ -669,6 +677,81 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     return rc;
 }
 
+#define CELL "[-+]?[0-9.]+[-+0-9.:eE]*"
+
+/* Returns the number of the words of a line, if all are numbers, or names; otherwise 0. */
+static size_t count_cells(const char *line, size_t n, bool numbers)
+{
+    size_t count = 0;
+
+    for (size_t i = strspn(line, " \t"), w; i < n; i += w + strspn(line + i + w, " \t"), count++) {
+        w = strcspn(line + i, " \t\r\n");
+        bool number = isdigit((unsigned char)line[i + (strchr("+-.", line[i]) != NULL)]) &&
+                      strspn(line + i, "0123456789.:+-eE") == w;
+        if (w == 0 || !(numbers ? number : isalpha((unsigned char)line[i])))
+            return 0;
+    }
+    return count;
+}
+
+/* Adds the pattern of rows below so many names, of which the quality is `scored`. Returns whether
+ * epochs and their times are among them: a time beside steps may be a simulated one. */
+static bool add_columns(const char *names, size_t count, struct buf *dst,
+                        char scored[LOG_NAME_SIZE])
+{
+    bool epoch = false, time = false;
+    int rank = 0;
+    char label[64], name[LOG_NAME_SIZE], group[LOG_NAME_SIZE + 2];
+
+    buf_add(dst, "^\\s*");
+    for (size_t n; count; count--, names += n) {
+        names += strspn(names, " \t");
+        n = strcspn(names, " \t\r\n");
+        copy_plain(names, 0, n, false, label);
+        name_number(label, "", name);
+        epoch |= strcmp(name, "epoch") == 0;
+        time |= strcmp(name, "time") == 0 || strcmp(name, "epoch_time") == 0;
+        if (rank_quality(name, false) > rank) {
+            snprintf(scored, LOG_NAME_SIZE, "%s", name);
+            rank = rank_quality(name, false);
+        }
+        snprintf(group, sizeof group, "<%s>", name);
+        bool named = *name && !strstr(dst->data ? dst->data : "", group);
+        buf_addf(dst, named ? "(?%s" CELL ")%s" : "%.0s" CELL "%s", group,
+                 count > 1 ? "\\s+" : "\\s*$");
+    }
+    return epoch && time;
+}
+
+/* Proposes a pattern for the rows of a table with a line of names above them. Returns 1 if there is
+ * none. */
+static int try_table(const char *path, const char *text, struct log_proposal *dst, struct err *e)
+{
+    const char *names = NULL, *line = text;
+    char scored[LOG_NAME_SIZE] = "";
+    size_t count = 0, n;
+    struct buf b = {0};
+    int rc = 1;
+
+    for (; *line; line += n + (line[n] != 0)) {
+        n = strcspn(line, "\n");
+        size_t named = count_cells(line, n, false);
+        if (names && count_cells(line, n, true) == count)
+            break;
+        names = named > 2 ? line : names;
+        count = named > 2 ? named : count;
+    }
+    if (*line && add_columns(names, count, &b, scored) && b.length < sizeof dst->pattern) {
+        snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
+        rc = try_form(path, &(struct log_form){.pattern = dst->pattern,
+                                               .quality_name = *scored ? scored : NULL}, dst, e);
+    }
+    if (rc == 0)
+        name_time(path, dst);
+    buf_destroy(&b);
+    return rc;
+}
+
 int log_propose(const char *path, const struct log_form *said, struct log_proposal *dst,
                 struct err *e)
 {
@@ -700,7 +783,9 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
     if (lines && text) {
         log_container_strip(text);
         struct kind *kinds = mem_zero(KINDS_MAX, sizeof *kinds, e);
-        rc = kinds ? try_lines(path, kinds, sort_lines(text, kinds), dst, e) : -1;
+        rc = kinds ? try_table(path, text, dst, e) : -1;
+        if (rc > 0)
+            rc = try_lines(path, kinds, sort_lines(text, kinds), dst, e);
         free(kinds);
     }
     free(text);
