@@ -590,7 +590,7 @@ interval 2: 5 s
 interval 3: 5 s
 quality: acc_1 11.1
 name acc_1' "rows of torchvision, which counts steps from 0"
-{ printf '  epoch    train_loss    valid_loss    valid_acc     dur\n-------  ------------  ------------  -----------  ------\n'
+{ printf 'layer rows columns\n1 2 3\n  epoch    train_loss    valid_loss    valid_acc     dur\n-------  ------------  ------------  -----------  ------\n'
   printf '      %d        0.6%d05        0.6749       0.6%d50  %d.1211\n' 1 9 1 3 2 8 2 1 3 7 4 2; } >logs/table.log
 is "$(proposed logs/table.log | sed '/pattern/d;s/, loss.*//' | paste -sd'|')" 'logs/table.log: 3 epochs, such as|'\
 'epoch 1: 3.1211 s|epoch 2: 1.1211 s|epoch 3: 2.1211 s|quality: valid_acc 0.645|name valid_acc' "a table of skorch"

@@ -727,21 +727,27 @@ static bool add_columns(const char *names, size_t count, struct buf *dst,
  * none. */
 static int try_table(const char *path, const char *text, struct log_proposal *dst, struct err *e)
 {
-    const char *names = NULL, *line = text;
+    const char *names = NULL;
     char scored[LOG_NAME_SIZE] = "";
-    size_t count = 0, n;
+    bool found = false;
+    size_t count = 0;
     struct buf b = {0};
     int rc = 1;
 
-    for (; *line; line += n + (line[n] != 0)) {
-        n = strcspn(line, "\n");
-        size_t named = count_cells(line, n, false);
-        if (names && count_cells(line, n, true) == count)
-            break;
-        names = named > 2 ? line : names;
-        count = named > 2 ? named : count;
+    for (size_t n; *text && !found; text += n + (text[n] != 0)) {
+        n = strcspn(text, "\n");
+        size_t named = count_cells(text, n, false);
+        if (named > 2) {
+            names = text;
+            count = named;
+        } else if (names && count_cells(text, n, true) == count) {
+            b.length = 0;
+            *scored = 0;
+            found = add_columns(names, count, &b, scored);
+            names = NULL;
+        }
     }
-    if (*line && add_columns(names, count, &b, scored) && b.length < sizeof dst->pattern) {
+    if (found && !b.failed && b.length < sizeof dst->pattern) {
         snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
         rc = try_form(path, &(struct log_form){.pattern = dst->pattern,
                                                .quality_name = *scored ? scored : NULL}, dst, e);
