@@ -126,9 +126,10 @@ reason() {
                 if (!missing) missing = $0
             }
             /(^|[^A-Za-z])([Ee]rror|ERROR|[Ff]atal|FATAL): *[^0-9. -]/ &&
-            !/^(srun|slurmstepd|mpirun|prterun):/ { other = $0 }
+            !/^(srun|slurmstepd[^:]*|mpirun|prterun):/ { other = $0 }
+            /^srun: Job step aborted/ { aborted = "a rank ended, and Slurm aborted its step" }
             END {
-                text = other
+                text = other ? other : aborted
                 if (missing) text = missing
                 if (python) text = python
                 if (raised) text = raised
@@ -144,11 +145,11 @@ more="'unetctl resume' with more (slurm.mem), or a new study with a smaller trai
 find_too_much() {
     too_much=$(tail -c "+$((said_before + 1))" "$output" 2>/dev/null | tail -c 4000000 |
         LC_ALL=C awk '
-            / oom-kill event\(s\) in |: Out Of Memory$/ { oom = 1 }
+            / oom[-_]kill event.* in |: Out Of Memory$/ { oom = 1 }
             /unet-train: error: rank [0-9]+ on .*: (no answer for|alive, but) / { ended = 1 }
             ended { next }
             /^srun: error: (.*: tasks? [0-9,-]+: |Node failure on )/ ||
-            /^slurmstepd: error: \*\*\* .* CANCELLED AT / ||
+            /^slurmstepd[^:]*: error: \*\*\* .* CANCELLED AT / || /^srun: Job step aborted/ ||
             /process rank [0-9]+ .* exited on signal [0-9]+ / ||
             /failed \(exitcode: -?[0-9]+\) local_rank: [0-9]+ / {
                 ended = 1
