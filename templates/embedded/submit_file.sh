@@ -126,8 +126,8 @@ reason() {
                 if (!missing) missing = $0
             }
             /(^|[^A-Za-z])([Ee]rror|ERROR|[Ff]atal|FATAL): *[^0-9. -]/ &&
-            !/^(srun|slurmstepd[^:]*|mpirun|prterun):/ { other = $0 }
-            /^srun: Job step aborted/ { aborted = "a rank ended, and Slurm aborted its step" }
+            !/(^|[] ])(srun|slurmstepd[^:]*|mpirun|prterun):/ { other = $0 }
+            /srun: Job step aborted/ { aborted = "a rank ended, and Slurm aborted its step" }
             END {
                 text = other ? other : aborted
                 if (missing) text = missing
@@ -149,7 +149,7 @@ find_too_much() {
             /unet-train: error: rank [0-9]+ on .*: (no answer for|alive, but) / { ended = 1 }
             ended { next }
             /^srun: error: (.*: tasks? [0-9,-]+: |Node failure on )/ ||
-            /^slurmstepd[^:]*: error: \*\*\* .* CANCELLED AT / || /^srun: Job step aborted/ ||
+            /slurmstepd[^:]*: error: \*\*\* .* CANCELLED AT / || /srun: Job step aborted/ ||
             /process rank [0-9]+ .* exited on signal [0-9]+ / ||
             /failed \(exitcode: -?[0-9]+\) local_rank: [0-9]+ / {
                 ended = 1
