@@ -551,12 +551,13 @@ why "9" "an output without an error"
 silent='rank 0 on n3: no answer for 4 s: stopped'
 says "unet-train: error: $silent" "srun: error: n4: task 2: Killed"
 why "9: $silent" "a rank that does not answer, before the launcher killed the others,"
-says "epoch 1" "[n1][../btl_tcp.c:127] slurmstepd-n1: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-11-30T11:19:48 ***" \
+says "epoch 1" \
+    "[n1][btl_tcp.c:127] slurmstepd-n1: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-11-30T11:19 ***" \
     "srun: Job step aborted: Waiting up to 7 seconds for job step to finish." \
     "srun: error: n3: task 4: Killed" "srun: error: n1: tasks 0-1: Killed"
-why "9: a rank ended, and Slurm aborted its step" "a step whose ranks Slurm has killed, not memory,"
+why "9: Slurm aborted the step of the ranks" "a step whose ranks Slurm has killed, not memory,"
 says "srun: Job step aborted: Waiting up to 7 seconds for job step to finish." \
-    "slurmstepd-n1: error: Detected 1 oom_kill event in StepId=9.0. Some of the step tasks have been OOM Killed."
+    "slurmstepd-n1: error: Detected 1 oom_kill event in StepId=9.0. Some of the step tasks have been "
 rm -rf told/runs told/.unetctl
 exits 1 "a rank that ran out of memory" submit told
 like told/runs/command-g01-s1/attempt-1/FAILED 'a rank used more memory than the job asked for' \

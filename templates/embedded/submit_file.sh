@@ -127,7 +127,7 @@ reason() {
             }
             /(^|[^A-Za-z])([Ee]rror|ERROR|[Ff]atal|FATAL): *[^0-9. -]/ &&
             !/(^|[] ])(srun|slurmstepd[^:]*|mpirun|prterun):/ { other = $0 }
-            /srun: Job step aborted/ { aborted = "a rank ended, and Slurm aborted its step" }
+            /srun: Job step aborted/ { aborted = "Slurm aborted the step of the ranks" }
             END {
                 text = other ? other : aborted
                 if (missing) text = missing

@@ -207,9 +207,9 @@ int split_divide(const struct split_config *config, size_t n, const char *const 
     return rc;
 }
 
-/* A score over masks without foreground says nothing. */
-static int check_fold(const struct split_config *config, const struct candidate *c, size_t n,
-                      struct err *e)
+/* A score over masks without foreground says nothing, nor one over masks of one class. */
+static int check_fold(const struct split_config *config, enum mask_scale scale,
+                      const struct candidate *c, size_t n, struct err *e)
 {
     size_t count = 0;
 
@@ -218,9 +218,9 @@ static int check_fold(const struct split_config *config, const struct candidate 
             return 0;
         count += c[i].side == SOURCE_VAL;
     }
-    return err_set(e, ERR_DATA, "%s: fold %d of %d has no foreground in its %zu masks; lower "
-                   "data.folds, or choose another data.split_seed", config->dir, config->fold,
-                   config->folds, count);
+    return err_set(e, ERR_DATA, "%s: fold %d of %d has no %s in its %zu masks; lower data.folds, or "
+                   "choose another data.split_seed", config->dir, config->fold, config->folds,
+                   scale == MASK_CLASS ? "class but the first" : "foreground", count);
 }
 
 static int divide_by_seed(const struct split_config *config, int nclasses, struct candidate *c,
@@ -384,7 +384,7 @@ static int divide_candidates(const struct split_config *config, const struct sou
              : divided ? divide_by_folder(grouped, c, n, e)
                        : divide_by_seed(config, source->nclasses, c, n, e);
     if (rc == 0 && config->folds && !source->nclasses)
-        rc = check_fold(config, c, n, e);
+        rc = check_fold(config, s->mask_scale, c, n, e);
     if (rc == 0 && !all && !grouped)
         rc = warn_of_names(config, source, by_seed, c, e);
     if (rc == 0 && !all)
