@@ -573,6 +573,13 @@ exits 0 "what it asks is an option" unetctl init st --site local --try logs/apar
 like "$OUT" '^interval 2: 7 s, loss 1.5' "by which the log is read"
 like st/study.yaml '^  time: +"time:step"' "and which is written"
 rm -rf st
+printf '%s\n' step,dur,fid 1,0.5,9.3 2,0.5,9.2 3,0.5,9.1 >logs/own.csv
+exits 0 "all columns may be named" unetctl init st --site local --try logs/own.csv --column time=dur:each \
+    --column step=step --column quality=fid -- ./a.out
+like "$OUT" '^quality: fid 9.1' "the quality is the one named"
+is "$(sed -n 's/^  \(quality\|step\|time\|name\): *\([^ ]*\) .*/\1=\2/p' st/study.yaml | sort | xargs)" \
+    'name=fid quality=fid step=step time=dur:each' "and study.yaml has all of them"
+rm -rf st
 exits 0 "a pattern of one's own is tried" unetctl init st --site local --try logs/none.log \
     --column 'pattern=world (?<epoch_time>[0-9]+)' -- ./a.out
 like "$OUT" '^epoch 1: 3 s' "on the log"

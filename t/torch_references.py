@@ -66,11 +66,11 @@ class Fcnn(nn.Module):
 
 
 def plan(base, channels, classes):
-    """The network of nnU-Net's 2D plan, its own class, for 128x128; initial values are PyTorch's."""
+    """The network of nnU-Net's 2D plan for 128x128, its own class; PyTorch's initial values."""
     from dynamic_network_architectures.architectures.unet import PlainConvUNet
     widths = [min(base << s, 16 * base) for s in range(6)]
-    return PlainConvUNet(channels, 6, widths, nn.Conv2d, 3, [1] + [2] * 5, 2, classes, [2] * 5, True,
-                         nn.InstanceNorm2d, {"eps": 1e-5, "affine": True}, nonlin=nn.LeakyReLU)
+    return PlainConvUNet(channels, 6, widths, nn.Conv2d, 3, [1] + [2] * 5, 2, classes, [2] * 5,
+                         True, nn.InstanceNorm2d, {"eps": 1e-5, "affine": True}, nonlin=nn.LeakyReLU)
 
 
 class UNetResNet(nn.Module):
@@ -92,7 +92,7 @@ class UNetResNet(nn.Module):
             co = width // 2
             layers = []
             for ci in (co + skip, co):
-                layers += [nn.Conv2d(ci, co, 3, padding=1, bias=False), nn.BatchNorm2d(co), nn.ReLU()]
+                layers += [nn.Conv2d(ci, co, 3, 1, 1, bias=False), nn.BatchNorm2d(co), nn.ReLU()]
             self.up.append(nn.ConvTranspose2d(width, co, 2, 2))
             self.dec.append(nn.Sequential(*layers))
             width = co

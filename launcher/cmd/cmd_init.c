@@ -18,10 +18,12 @@
 #include "src/log.h"
 #include "src/plural.h"
 
+#define TAKEN_MAX 8 /* settings of log, quality and work that a log gives */
+
 static struct begin given;
 static struct cli_list set;
 static const char *log_path; /* --try */
-static struct log_form_args columns;
+static struct log_form_args answers; /* --column */
 static const char *ssh; /* the verb "init --ssh" is another (launcher/remote) */
 
 static const struct cli_option options[] = {
@@ -42,7 +44,7 @@ static const struct cli_option options[] = {
      &log_path, 0, 0},
     {"column", 0, CLI_LIST, "ROLE=NAME",
      "--try: this is the time, step, units, quality or pattern, such as time=sec:step",
-     &columns.columns, 0, 0},
+     &answers.columns, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
      "train this network (default: unet for masks, resnet20 for classes)", &given.model, 0, 0},
     {"name", 0, CLI_STRING, "NAME", "name the study (default: after its folder)", &given.name, 0, 0},
@@ -78,26 +80,24 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
-/* Shows what a log of the program has, and makes it settings; dst has room for 8. Returns their
- * number, or -1. */
+/* Shows what a log of the program has, and makes it settings; dst has room for TAKEN_MAX.
+ * Returns their number, or -1. */
 static int take_log(struct log_proposal *log, struct yaml_setting *dst, struct err *e)
 {
-    static struct log_form said;
-    const struct {
-        const char *path, *const *said, *value;
-    } rows[] = {{"log.file", &said.file, log->file}, {"log.pattern", &said.pattern, log->pattern},
-                {"log.time", &said.time, log->time}, {"log.step", &said.step, ""},
-                {"log.units", &said.units, ""}, {"log.quality", &said.quality, ""},
-                {"quality.name", &said.quality_name, log->quality},
-                {"work.unit", &said.unit, log->unit}};
+    struct log_form said;
     int n = 0;
 
-    if (log_form_decode(&columns, &said, e) || log_propose(log_path, &said, log, e))
+    if (log_form_decode(&answers, &said, e) || log_propose(log_path, &said, log, e))
         return err_prefix(e, "init: --try");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (*rows[i].said)
-            dst[n++] = (struct yaml_setting){rows[i].path, *rows[i].said, "--column"};
-        else if (*rows[i].value)
+    const struct {
+        const char *path, *value;
+    } rows[TAKEN_MAX] = {{"log.file", log->file},
+                         {"log.pattern", said.pattern ? said.pattern : log->pattern},
+                         {"log.time", said.time ? said.time : log->time}, {"log.step", said.step},
+                         {"log.units", said.units}, {"log.quality", said.quality},
+                         {"quality.name", log->quality}, {"work.unit", log->unit}};
+    for (size_t i = 0; i < TAKEN_MAX; i++)
+        if (rows[i].value && *rows[i].value)
             dst[n++] = (struct yaml_setting){rows[i].path, rows[i].value, "--try"};
     printf("%s: %zu %s%s, such as\n%s", log_path, log->intervals,
            log->stepped ? "interval" : "epoch", plural((long)log->intervals),
@@ -151,7 +151,7 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
 {
     const char *folder = operands[0];
     char file[PATH_MAX], class_file[PATH_MAX];
-    struct yaml_setting proposed[8];
+    struct yaml_setting proposed[TAKEN_MAX];
     struct log_proposal log = {0};
     bool made, classes = false;
 
@@ -170,7 +170,7 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
         return -1;
     if (access(file, F_OK) == 0)
         return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten", file);
-    if (columns.columns.count && !log_path)
+    if (answers.columns.count && !log_path)
         return err_set(e, ERR_USAGE, "init: --column needs --try LOG");
     if (log_path && nrest == 0 && !given.script)
         return err_set(e, ERR_USAGE, "init: --try LOG is for a program: init STUDY --try LOG -- "

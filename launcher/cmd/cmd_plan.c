@@ -466,7 +466,7 @@ static void print_pace(const char *account, const struct scheduler_usage *u, tim
 {
     time_t now = time(NULL);
     double left = given.request - u->gpu_hours, rest = difftime(until, now) / 86400;
-    double days = fmin(fmax(difftime(now, since) / 86400, 1), SCHEDULER_RECENT_DAYS);
+    double days = fmin(fmax(difftime(now, since) / 86400, 0.01), SCHEDULER_RECENT_DAYS);
     double pace = u->recent_gpu_hours / days;
     char day[32];
 
@@ -483,7 +483,7 @@ static void print_pace(const char *account, const struct scheduler_usage *u, tim
     else if (rest <= 0)
         printf("%.4g GPU-hours were left on %s.\n", left, day);
     else {
-        printf("%.4g GPU-hours are left until %s: %.3g a day. At the pace of the last %.0f days, "
+        printf("%.4g GPU-hours are left until %s: %.3g a day. At the pace of the last %.2g days, "
                "%.3g a day, ", left, day, left / rest, days, pace);
         if (left / pace < rest)
             printf("they end on %s.\n", format_day(now + (time_t)(left / pace * 86400), day));

@@ -148,14 +148,6 @@ static void add_ideal(struct chart *c, const struct report *r)
         add_guide(c, r, 0, 1.0 / base);
 }
 
-static void add_bounds(struct chart *c, struct chart_series *s, int n, struct bounds b)
-{
-    if (s->style == CHART_BAND)
-        chart_add_point(c, s, n, NAN, b.low, b.high);
-    else
-        chart_add_point(c, s, n, b.expected, NAN, NAN);
-}
-
 /* Adds what the model predicts for the numbers of GPUs `from` to `to`. About MODEL_STOPS of them,
  * beginning with from + first, are listed. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
@@ -164,9 +156,13 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
     int base = rs->as->series.points[0].gpus, stride = (to - from) / CURVE_STEPS + 1;
     int listed = ((to - from) / stride + MODEL_STOPS - 1) / MODEL_STOPS;
 
+    bool band = s->style == CHART_BAND;
+
     s->wide = true;
-    for (int n = from; n <= to; n += stride)
-        add_bounds(c, s, n, model_speedup(&rs->as->steady, base, n));
+    for (int n = from; n <= to; n += stride) {
+        struct bounds b = model_speedup(&rs->as->steady, base, n);
+        chart_add_point(c, s, n, band ? NAN : b.expected, band ? b.low : NAN, band ? b.high : NAN);
+    }
     s->listed_first = (size_t)first;
     s->listed_step = listed ? (size_t)listed : 1;
 }
@@ -238,16 +234,17 @@ static double speedup_of_run(const struct series *s, const struct result *run)
     return s->mode == SERIES_WEAK ? NAN : base / run->median_epoch_s;
 }
 
-void figures_draw_speedup(struct chart *c, const struct report *r, const char *name, double beyond)
+static void make_speedup_to(struct chart *c, const struct report *r, const char *name,
+                            double beyond)
 {
     start(c, name, "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 %% where "
           "there are enough runs, otherwise the range of the runs. Wide line: the model of the "
           "times; dashed, in its interval of 90 %%: beyond what was measured, if no limit begins; "
-          "without a model, marks are joined to guide the eye. Open: the whole %s included. Small dots: single runs.",
+          "without a model, marks are joined to guide the eye. Open: the whole %s included. Small "
+          "dots: single runs.",
           steady_of(r),
           is_stepped(r) ? "run, warming up" : "training, first epoch");
-    set_axis(&c->x, gpus_title(series_of(r, 0)->fake_gpus), 0);
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         enum chart_style style = model_is_usable(&r->series[i].as->steady) ? CHART_MARKS
@@ -262,7 +259,7 @@ void figures_draw_speedup(struct chart *c, const struct report *r, const char *n
 
 static void make_speedup(struct chart *c, const struct report *r)
 {
-    figures_draw_speedup(c, r, "speedup", BEYOND);
+    make_speedup_to(c, r, "speedup", BEYOND);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
@@ -585,14 +582,28 @@ static void make_of_series(struct figures *f, const struct series *s, size_t i, 
     }
 }
 
+static void find_fake_gpus(struct figures *f, const struct report *r)
+{
+    for (size_t i = 0; i < r->nseries; i++)
+        f->fake_gpus |= series_of(r, i)->fake_gpus;
+}
+
+void figures_create_speedup(struct figures *f, const struct report *r, const char *name,
+                            double beyond)
+{
+    *f = (struct figures){0};
+    find_fake_gpus(f, r);
+    make_speedup_to(&f->list[0], r, name, beyond);
+    keep(f, FIGURES_FIRST, 0, NULL);
+}
+
 int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
 
     *f = (struct figures){0};
-    for (size_t i = 0; i < r->nseries; i++)
-        f->fake_gpus |= series_of(r, i)->fake_gpus;
+    find_fake_gpus(f, r);
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         common[i](&f->list[f->count], r);
         keep(f, i < 2 ? FIGURES_FIRST : FIGURES_TIME, 0, NULL);

@@ -146,7 +146,8 @@ static void write_latex_figure(struct buf *b, const struct node *n)
 }
 
 static const struct syntax latex = {
-    TO_LATEX, escape_latex, {"\\section{%s}\n\n", "\\subsection{%s}\n\n", "\\subsubsection{%s}\n\n"}, NULL, "\n\n", "%s:\n",
+    TO_LATEX, escape_latex,
+    {"\\section{%s}\n\n", "\\subsection{%s}\n\n", "\\subsubsection{%s}\n\n"}, NULL, "\n\n", "%s:\n",
     {"\\begin{itemize}\n", "\\item %s\n", "\\end{itemize}\n\n"},
     {"\\textbf{%s}: %s\n\n", "\\textbf{%s} %s\n\n"},
     write_latex_table, write_latex_figure};

@@ -553,9 +553,9 @@ static void add_method(struct doc *d, const struct report_series *rs,
     doc_paragraph(d, OUTPUTS, &text);
 }
 
-/* Builds the document. drawn: there is a PDF of the figure. */
+/* Builds the document, into which the figure moves. */
 static void build(struct doc *d, const struct report *r, const struct proposal_facts *facts,
-                  struct chart *figure, bool drawn)
+                  struct figures *figures)
 {
     static const struct {
         const char *title;
@@ -580,8 +580,8 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
         doc_begin(d, ROLE_PLAIN, OUTPUTS, "%s", parts[k].title);
         for (size_t i = 0; i < r->nseries; i++)
             parts[k].add(d, &r->series[i], facts);
-        if (k == 0)
-            doc_figure(d, OUTPUTS, figure, "%s", "scaling")->value = drawn;
+        if (k == 0 && figures->count)
+            doc_figure(d, OUTPUTS, figures->list, "%s", "scaling")->value = !*figures->why_not;
         doc_end(d);
     }
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Requested resources");
@@ -625,7 +625,8 @@ static void read_affinity(struct proposal_facts *facts, const char *dir, int gpu
     globfree(&found);
 }
 
-/* Finds a run of the count that the verdict presents, and its size, and reads affinities. */
+/* Sets what the study's folder has of its runs: affinities, and of a run of the count that the
+ * verdict presents its size and whether its job scripts are there. */
 static void read_run(struct proposal_facts *facts, const struct report *r)
 {
     const struct analysis_series *as = r->series[0].as;
@@ -640,14 +641,14 @@ static void read_run(struct proposal_facts *facts, const struct report *r)
                       as->series.points[i].gpus);
     path_format(dir, "%s/runs/%s", facts->site.study_dir, p->rows[0].run);
     facts->run_bytes = (double)path_measure(dir, false);
-    facts->run = &p->rows[0];
+    if (path_has_file(dir, script_names[0]) && path_has_file(dir, script_names[1]))
+        facts->run = &p->rows[0];
 }
 
 static int write_files(const struct report *r, struct proposal_facts *facts,
                        struct figures *figures, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
-    struct err ignored;
     size_t n;
     struct doc d;
 
@@ -657,12 +658,11 @@ static int write_files(const struct report *r, struct proposal_facts *facts,
         log_warn("no PDF of the figure: %s", figures->why_not);
     for (size_t i = 0; facts->run && i < sizeof script_names / sizeof *script_names; i++) {
         path_format(path, "%s/runs/%s/%s", facts->site.study_dir, facts->run->run, script_names[i]);
-        char *text = atomicfile_read(path, SCRIPT_MAX, &n, &ignored);
-        if (text && path_write(dir, script_names[i], text, e))
+        char *text = atomicfile_read(path, SCRIPT_MAX, &n, e);
+        if (!text || path_write(dir, script_names[i], text, e))
             return -1;
-        facts->run = text ? facts->run : NULL;
     }
-    build(&d, r, facts, figures->list, !*figures->why_not);
+    build(&d, r, facts, figures);
     int rc = path_write(dir, "proposal.tex", doc_encode(&d, latex_write), e) ||
              path_write(dir, "proposal.md", doc_encode(&d, markdown_write), e) ||
              folder_write_results(r, dir, e) ||
@@ -675,7 +675,7 @@ static int write_files(const struct report *r, struct proposal_facts *facts,
 int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
                    struct err *e)
 {
-    struct figures figures = {.count = 1};
+    struct figures figures;
 
     files_own(dir);
     if (files_rmdir(dir) && errno != ENOENT)
@@ -683,8 +683,8 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
                          "blanks of an earlier proposal may have been filled in", dir);
     facts->left_out = r->left_out;
     read_run(facts, r);
-    figures_draw_speedup(figures.list, r, "scaling", MODEL_FURTHEST);
-    int rc = figures.list->failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
+    figures_create_speedup(&figures, r, "scaling", MODEL_FURTHEST);
+    int rc = figures.failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
     figures_destroy(&figures);
     buf_destroy(&facts->affinity);
     return rc;

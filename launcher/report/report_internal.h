@@ -63,8 +63,10 @@ int figures_create(struct figures *f, const struct report *r, struct err *e);
 /* Moves the charts of a place into the document. */
 void figures_add(struct doc *d, struct figures *f, enum figures_place place);
 
-/* Makes the chart of the speed-up, with the model up to so many times the largest count. */
-void figures_draw_speedup(struct chart *c, const struct report *r, const char *name, double beyond);
+/* Makes the chart of the speed-up alone, with the model up to `beyond` times the largest measured
+ * count. It is left out if it shows nothing; f->failed: memory ran out. */
+void figures_create_speedup(struct figures *f, const struct report *r, const char *name,
+                            double beyond);
 
 /* Adds bars of the speed-up of a series, for a terminal. */
 void figures_add_bars(struct doc *d, const struct series *s);

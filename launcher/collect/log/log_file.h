@@ -115,7 +115,7 @@ bool log_file_is_known(const char *path, bool *stated);
 
 /* What study.yaml should say of a program's logs, as far as one of them shows it; "" is nothing. */
 struct log_proposal {
-    const struct log_form *said;
+    const struct log_form *said; /* by the user, who is believed first; NULL after log_propose */
     char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
     char quality[32], unit[24];                                   /* quality.name, work.unit */
     size_t intervals;                                             /* that it reads in this log */

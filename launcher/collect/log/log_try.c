@@ -83,6 +83,7 @@ static int rank_quality(const char *name, bool validates)
 }
 
 #define SECONDS "s sec secs second seconds ms"
+#define DURATIONS "time took elapsed duration dur seconds secs sec"
 #define LONGER "min minutes m h hours d days"
 
 /* Names a number by the words before it and the unit behind it, both as copy_plain writes them; ""
@@ -96,7 +97,7 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
     bool step = has_word(label, "step iter batch it iteration");
     const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = has_word(unit, SECONDS) ||
-                   (has_word(label, "time took elapsed duration dur seconds secs sec ms") &&
+                   (has_word(label, DURATIONS " ms") &&
                     !has_word(unit, LONGER " cpus gpus cores threads ranks"));
 
     *dst = 0;
@@ -451,7 +452,7 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
 
     for (size_t i = 0; rc && i < t->ncolumns; i++) {
         copy_plain(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
-        if (!has_word(plain, "time took elapsed duration seconds secs sec s runtime"))
+        if (!has_word(plain, DURATIONS " s runtime"))
             continue;
         for (int each = 0; rc && each < 2; each++) { /* few rows may not show which it is */
             snprintf(time, sizeof time, "%.100s%s", t->columns[i].name, each ? ":each" : "");
@@ -795,6 +796,7 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
         free(kinds);
     }
     free(text);
+    dst->said = NULL;
     if (rc)
         buf_destroy(&dst->rows);
     return rc;

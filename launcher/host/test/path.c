@@ -73,6 +73,13 @@ int main(void)
     rmdir(path);
     ok(symlink(dir, name) == 0 && path_make_own(name, path, &e) == 0 && lstat(path, &st) == 0 &&
            S_ISDIR(st.st_mode) && strcmp(path, name) != 0, "a link of that name is passed over");
+    char bytes[5000] = "";
+    ok(atomicfile_write(path_format(file, "%s/file", path), bytes, sizeof bytes, 0600, &e) == 0 &&
+           symlink(file, path_format(deep, "%s/link", path)) == 0 &&
+           path_measure(path, false) == 8192 && path_measure(path, true) == 16384,
+       "a folder is measured in whole blocks, with the files that links name or without");
+    unlink(deep);
+    unlink(file);
     unlink(name);
     ok(path_make_own(name, again, &e) == 0 && strcmp(path, again) == 0,
        "the other name stays in use");

@@ -62,6 +62,12 @@ static void check_steps_apart(void)
     form.per_step = 4;
     ok(read_text("step,iter_time_ms\n10,500\n20,250\n") == 0 && r.curve->units[1] == 40 &&
            r.curve->seconds[1] == 2.5, "... and in milliseconds");
+    form.per_step = 4;
+    ok(read_text("epoch,step,step_time\n0,0,2\n0,10,0.5\n0,20,0.5\n1,0,0.5\n1,10,0.25\n") == 0 &&
+           r.curve->n == 5 && r.curve->seconds[0] == 2 && r.curve->seconds[1] == 5 &&
+           r.curve->seconds[3] == 0.5 && r.curve->seconds[4] == 2.5 && r.curve->units[0] == 4 &&
+           r.curve->units[4] == 40,
+       "steps that begin with 0 in each epoch: one step in its first row");
     static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
     refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
             "times of a row or of its steps");
