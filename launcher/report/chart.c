@@ -128,9 +128,9 @@ int chart_axis_decimals(const struct chart_axis *a, double tic)
     return decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
 }
 
-static void widen_range(const struct chart_axis *a, double value, double *low, double *high)
+static void widen_range(double value, double *low, double *high)
 {
-    if (!isfinite(value) || (a->logarithmic && value <= 0))
+    if (!isfinite(value))
         return;
     *low = fmin(*low, value);
     *high = fmax(*high, value);
@@ -157,17 +157,14 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
         for (size_t k = 0; s->right == right && k < s->count; k++) {
-            widen_range(a, s->points[k].y, &low, &high);
-            widen_range(a, s->points[k].low, &low, &high);
-            widen_range(a, s->points[k].high, &low, &high);
+            widen_range(s->points[k].y, &low, &high);
+            widen_range(s->points[k].low, &low, &high);
+            widen_range(s->points[k].high, &low, &high);
         }
     }
     if (a->high > a->low || low > high)
         return;
-    if (a->logarithmic)
-        fit_logarithm(a, 0.85 * low, 1.18 * high);
-    else
-        chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
+    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
 }
 
 static void fit_x(struct chart *c)
@@ -176,7 +173,8 @@ static void fit_x(struct chart *c)
 
     for (size_t i = 0; i < c->nseries; i++)
         for (size_t k = 0; k < c->series[i].count; k++)
-            widen_range(&c->x, c->series[i].points[k].x, &low, &high);
+            if (!c->x.logarithmic || c->series[i].points[k].x > 0)
+                widen_range(c->series[i].points[k].x, &low, &high);
     if (c->x.high > c->x.low || low > high)
         return;
     if (c->x.logarithmic) {

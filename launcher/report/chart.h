@@ -55,7 +55,7 @@ struct chart_axis {
     char label[96];
     double low, high, step; /* range and distance of the tics; set by chart_fit unless set */
     bool whole;             /* tics only at whole numbers */
-    bool logarithmic;       /* if step is 0, tics are at 1, 2 and 5 times powers of ten */
+    bool logarithmic; /* of the x axis; if step is 0, tics are at 1, 2 and 5 times powers of ten */
     int decimals;           /* of listed values */
 };
 

@@ -74,26 +74,6 @@ static void check_narrow_logarithm(void)
     chart_destroy(&c);
 }
 
-/* Both axes are logarithmic; an interval reaches below zero. */
-static void check_logarithms(void)
-{
-    struct chart c;
-    struct buf b = {0};
-
-    chart_init(&c, "n", "T", "caption");
-    c.x.logarithmic = c.y.logarithmic = true;
-    struct chart_series *s = chart_add_series(&c, CHART_MARKS, 0, "s");
-    chart_add_point(&c, s, 1, 1, NAN, NAN);
-    chart_add_point(&c, s, 16, 12, -3, 20);
-    chart_fit(&c, false);
-    ok(near(c.y.low, 0.85) && near(c.y.high, 23.6), "a logarithmic y axis is of values above 0");
-    is_int(count_tics(&c.y), 5, "its tics are 1, 2, 5, 10, 20");
-    chart_svg_encode(&c, &b);
-    ok(b.data && !strstr(b.data, "nan") && !strstr(b.data, "inf"), "all of it can be drawn");
-    buf_destroy(&b);
-    chart_destroy(&c);
-}
-
 /* Fills a chart with two series, each of which lacks a value: marks with an interval and a name
  * that must be escaped, and a line. */
 static void fill(struct chart *c)
@@ -198,7 +178,6 @@ int main(void)
     check_tags();
     check_axes();
     check_narrow_logarithm();
-    check_logarithms();
     check_encoders();
     return done_testing();
 }
