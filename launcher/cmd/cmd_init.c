@@ -43,7 +43,7 @@ static const struct cli_option options[] = {
      "propose what to read of the program's logs from this one, show its first rows, and write it",
      &log_path, 0, 0},
     {"column", 0, CLI_LIST, "ROLE=NAME",
-     "--try: this is the time, step, units, quality or pattern, such as time=sec:step",
+     "--try: read the log by this column (time=sec:step; step, units, quality) or pattern=REGEX",
      &answers.columns, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
      "train this network (default: unet for masks, resnet20 for classes)", &given.model, 0, 0},
@@ -80,7 +80,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
-/* Shows what a log of the program has, and makes it settings; dst has room for TAKEN_MAX.
+/* Shows what a log of the program has, and fills dst, TAKEN_MAX settings, with how it is read.
  * Returns their number, or -1. */
 static int take_log(struct log_proposal *log, struct yaml_setting *dst, struct err *e)
 {

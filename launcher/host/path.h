@@ -82,8 +82,8 @@ int path_make_own(const char *name, char dst[PATH_MAX], struct err *e);
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);
 
-/* Returns the bytes of the files in a folder and in those below it, each in whole blocks of 4096;
- * follow: also of those that links name. */
+/* Returns the bytes of the files in a folder and in those below it, each file rounded up to blocks
+ * of 4096; with `follow` also of files and folders that are links. */
 int64_t path_measure(const char *dir, bool follow);
 
 /* The user's folders: $XDG_STATE_HOME/unetctl or ~/.local/state/unetctl for the state of unetctl,

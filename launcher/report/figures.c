@@ -16,7 +16,7 @@
 #define MAX_DOTS 400   /* the most single runs of a series that are drawn; of more, none is */
 #define CURVE_STEPS 60 /* the most steps of a model's curve, about */
 #define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
-#define BEYOND 1.25    /* times the largest measured count: as far is a model drawn */
+#define BEYOND 1.25    /* a model is drawn up to so many times the largest measured count */
 
 static const struct series *series_of(const struct report *r, size_t i)
 {

@@ -600,8 +600,8 @@ static void work_beside(void *arg)
     read_page(b->job, b->next);
 }
 
-/* Computes a page, and beside it writes the last one and reads the next one. After a large page all
- * of that follows, so that only one is in memory. */
+/* Computes a page, and beside that writes the last one and reads the next one. A large page is
+ * computed and written before the next one is read, so that only one is in memory. */
 static void compute_page(struct predict_job *w, struct page *p, struct beside *b)
 {
     bool is_small = (int64_t)p->image.height * p->image.width <= EVALUATE_BESIDE;

@@ -204,7 +204,7 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
-/* The record of an image at its own size; none from `end` on. */
+/* The record of an image at its own size. There is none for images from `end` on. */
 struct own_record {
     const struct dataset *dataset;
     size_t index, end;

@@ -160,7 +160,7 @@ static int read_keys(struct reader *r)
             return -1;
         if (both && r->keys[i] + before <= last && epoch > last_epoch && has(r, i, LOG_TIME) &&
             r->c.count[LOG_TIME] != LOG_TOTAL)
-            before = last + (r->keys[i] == 0); /* counted from 0 */
+            before = last + (r->keys[i] == 0); /* its steps count from 0 */
         r->keys[i] += before;
         if (isnan(r->keys[i]) ||
             (both && r->keys[i] < last && epoch >= last_epoch && !has(r, i, LOG_TIME)))
@@ -348,8 +348,8 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
     return 0;
 }
 
-/* Returns the steps of interval k. The first step, 0 or 1, is one; or it is that of a continued
- * run. */
+/* Returns the steps of interval k. The first interval of a run from its start has as many as its
+ * step says, and one if that is 0; that of a continued run has as many as the second. */
 static double steps_of(const struct reader *r, size_t k)
 {
     double key = r->ticks[k].key,

@@ -70,7 +70,8 @@ static bool is_quality(const char *name, bool *validated)
     return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
 }
 
-/* Returns how well it says how good a run is; 0: not at all. validates: its line is of a
+/* Returns the rank of a number of this name as the quality of a run: 3 for one of validation, 2 for
+ * the loss of validation, 1 for one of training, 0 if it is none. validates: its line is of a
  * validation. */
 static int rank_quality(const char *name, bool validates)
 {
@@ -680,7 +681,8 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
 
 #define CELL "[-+]?[0-9.]+[-+0-9.:eE]*"
 
-/* Returns the number of the words of a line, if all are numbers, or names; otherwise 0. */
+/* Returns the number of words in a line if each of them is a number, or without `numbers` a name;
+ * otherwise 0. */
 static size_t count_cells(const char *line, size_t n, bool numbers)
 {
     size_t count = 0;
@@ -695,8 +697,9 @@ static size_t count_cells(const char *line, size_t n, bool numbers)
     return count;
 }
 
-/* Adds the pattern of rows below so many names, of which the quality is `scored`. Returns whether
- * epochs and their times are among them: a time beside steps may be a simulated one. */
+/* Adds a pattern for the rows of a table whose first line has so many names, and sets scored to the
+ * one that is the quality, or to "". Returns whether an epoch and a time are among the names: a time
+ * beside steps may be simulated. */
 static bool add_columns(const char *names, size_t count, struct buf *dst,
                         char scored[LOG_NAME_SIZE])
 {
@@ -724,8 +727,8 @@ static bool add_columns(const char *names, size_t count, struct buf *dst,
     return epoch && time;
 }
 
-/* Proposes a pattern for the rows of a table with a line of names above them. Returns 1 if there is
- * none. */
+/* Proposes a pattern for the rows of the first table of epochs that has a line of names above its
+ * rows. Returns 0; 1 if there is no such table; or -1 if its rows cannot be read so. */
 static int try_table(const char *path, const char *text, struct log_proposal *dst, struct err *e)
 {
     const char *names = NULL;

@@ -44,7 +44,7 @@ static void hash_pixels(const struct pixels *img, char hex[65])
     sha256_finish(&h, hex);
 }
 
-/* Sets *most to the largest class. */
+/* Raises *most to the largest class in the mask. */
 static int check_labels(const struct pixels *mask, const char *name,
                         const struct classes *classes, unsigned *most, struct err *e)
 {

@@ -15,7 +15,7 @@ struct candidate {
     const char *key; /* set by candidates_join */
     struct remarks_picture about_image, about_mask;
     float *points; /* of an image that SCALE_AUTO maps by levels (picture_points), or NULL */
-    struct mask_summary mask; /* of masks of foreground and background; of classes max alone */
+    struct mask_summary mask; /* of a mask of classes only max is set */
     bool is_bad;              /* examining it has failed */
     enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY: neither */
 };
