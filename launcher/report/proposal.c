@@ -370,6 +370,7 @@ static void add_answer(struct buf *b, const struct asked *a, enum answer answer)
                  s->points[0].gpus > 1 ? ", because: " PROPOSAL_BLANK : "");
         break;
     case MODE:
+        buf_add(b, s->mode < SERIES_STRONG ? PROPOSAL_BLANK ": " : "");
         series_describe_mode(s, b);
         buf_add(b, "; ");
         add_doubling(b, a);

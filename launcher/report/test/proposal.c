@@ -180,6 +180,13 @@ static void check_centres(void)
     has(fill(&facts), "| \\_\\_\\_\\_: the weight of these GPUs |", "of unknown GPUs it is a blank");
     facts.centre = "nersc";
     has(fill(&facts), "| 2 nodes |", "the largest job");
+    facts.centre = "nhr";
+    as.series.mode = SERIES_BATCH_UNKNOWN;
+    has(fill(&facts), "| \\_\\_\\_\\_: the logs do not state the batch, which",
+        "a mode that is not known is a blank");
+    as.series.mode = SERIES_STRONG;
+    has(fill(&facts), "| strong scaling: the same work on any number of GPUs; for each doubling ",
+        "one that is known is not");
     facts = (struct proposal_facts){.centre = "nersc"};
     has(fill(&facts), "--request 'NAME: GPUS x RUNS x HOURS' says", "without a request, what to type");
 }
