@@ -53,7 +53,8 @@ kill_often() { # TIMES OUT COMMAND...
         kill -KILL "$pid" 2>/dev/null
         wait "$pid" 2>/dev/null
         if [ -e "$out/DONE" ]; then return 0; fi
-        : >"$out/log.csv.tmp-1-0" # as if it had been killed here
+        : >"$out/log.csv.tmp-1-0"
+        : >"$out/DONE.tmp-1" # as if it had been killed here
         : >"$out/checkpoint/weights.safetensors.tmp-1-0"
     done
     "$@"

@@ -84,10 +84,10 @@ static int fill_marker(const char *start, const void *data, size_t n)
     return rc;
 }
 
-/* Creates a file for a process without a start, unless dir has a marker. */
-static int make_start(const char *dir, char path[PATH_MAX], struct err *e)
+/* Creates a file beside the marker for a process without a start, unless dir has a marker. */
+static int make_start(const char *dir, const char *marker, char path[PATH_MAX], struct err *e)
 {
-    int n = snprintf(path, PATH_MAX, "%s/.marker.tmp-%ld", dir, (long)getpid());
+    int n = snprintf(path, PATH_MAX, "%s.tmp-%ld", marker, (long)getpid());
 
     if (has_marker(dir, "DONE") || has_marker(dir, "FAILED"))
         return set_taken(dir, e);
@@ -107,7 +107,7 @@ int marker_write(const char *dir, const char *name, const void *data, size_t n, 
 
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
         return err_set(e, ERR_INTERNAL, "%s/%s: the path is too long", dir, name);
-    if (!start && make_start(dir, own, e))
+    if (!start && make_start(dir, path, own, e))
         return -1;
     if (fill_marker(start ? start : own, data, n) || files_rename(start ? start : own, path, 0)) {
         int code = errno;
