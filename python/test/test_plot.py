@@ -7,6 +7,7 @@ import re
 import pytest
 import unetctl
 from matplotlib import pyplot
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 
 
@@ -35,8 +36,15 @@ def drawn_points(ax):
 
 
 def drawn_bars(ax):
-    return {tuple(map(tuple, bar)) for axes in ax.figure.axes for c in axes.collections
-            for bar in c.get_segments()}
+    """Returns the ends of all intervals: those of bars, and the outline of bands."""
+    bars = set()
+    for c in (c for axes in ax.figure.axes for c in axes.collections):
+        if isinstance(c, LineCollection):
+            bars |= {tuple(map(tuple, bar)) for bar in c.get_segments()}
+        else:
+            outline = [tuple(v) for path in c.get_paths() for v in path.vertices]
+            bars |= {(a, b) for a in outline for b in outline if a[0] == b[0]}
+    return bars
 
 
 def test_every_figure(study):
