@@ -35,8 +35,8 @@ rank_of() { # STUDY RANK: its process
     done
 }
 
-ok "a study that is not disturbed is made" make_training calm 60 300
-ok "a study whose nodes and daemons are disturbed is made" make_training rough 60 300
+ok "a study that is not disturbed is made" make_training calm 300 300
+ok "a study whose nodes and daemons are disturbed is made" make_training rough 300 300
 ok "a study with a stopped rank is made" make_training stuck 100000 6
 for s in rough stuck; do exits 0 "$s: four ranks on two nodes" unetctl submit -C $s --gpus 4; done
 # One is stopped at its first checkpoint, so that it cannot end before it is disturbed.
