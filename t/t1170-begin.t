@@ -357,7 +357,7 @@ EOT
 mkdir logs
 printf 'starting 3 workers\nEpoch %d/3: loss=0.%d val_loss=0.%d time: 1%d.5s eta 0:05:00\n' \
     1 52 61 2 2 42 51 1 3 40 49 0 >logs/train.log
-is "$(proposed logs/train.log | sed 's/\[-+0-9.eE\]+/N/g')" 'logs/train.log: 3 epochs, such as
+is "$(proposed logs/train.log | sed -E 's/\[[-+0-9.]+\]\[-\+0-9\.,eE\]\*(\|\(\?i:nan\|inf\))?/N/g')" 'logs/train.log: 3 epochs, such as
 epoch 1: 12.5 s, loss 0.52
 epoch 2: 11.5 s, loss 0.42
 epoch 3: 10.5 s, loss 0.4
@@ -418,6 +418,53 @@ step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 s
 Info: Benchmark time: 4 CPUs 0.01@ s/step 0.14 days/ns 512.3 MB memory|interval 1: 0.011 s
 Timing for main: time 2000-01-24_12:0@:00 on domain   1:    0.5 elapsed seconds|interval 1: 0.5 s
       LOOP+:  cpu time   12.31: real time   12.4@|interval 1: 12.41 s
+Epoch @: training took 2m @3s|epoch 1: 133 s
+Epoch @ completed in 1h 02m 0@s|epoch 1: 3721 s
+Epoch @ loss 0.5 elapsed: @ day, 0:59:00|epoch 1: 89940 s, loss 0.5
+9/9 == 1:1@ 38ms/step - loss: 0.5|epoch 1: 71 s, loss 0.5
+epoch @ val_time 3.2 s time 12.5 s|epoch 1: 12.5 s
+step @ data time 3.2 s compute time 12.5 s|interval 1: 12.5 s, 0.08 steps/s
+step @ timeout 600 s, loss 0.1, 12.5 s|interval 1: 12.5 s, loss 0.1, 0.08 steps/s
+step @ kl_loss 0.1 total_loss 1.1 time 0.5 s|interval 1: 0.5 s, loss 1.1, 2 steps/s
+epoch @ time 0.5 kl_loss 0.1 loss 0.7@|epoch 1: 0.5 s, loss 0.71
+step @ average loss: 0.0254. time: 0.5 s.|interval 1: 0.5 s, loss 0.0254, 2 steps/s
+Epoch @ - 1,234.5 samples/s - loss 0.5|interval 1: loss 0.5, 1234.5 samples/s
+step @ throughput/device 411.5 tokens/s|interval 1: 411.5 tokens/s
+micro_step=@0/global_step=@, time: 0.5 s|interval 1: 0.5 s, 2 steps/s
+EOT
+while IFS='|' read -r line want; do # what may be something else is asked about, or not known
+    for i in 1 2 3; do printf '%b\n' "${line//@/$i}"; done >logs/line.log
+    bad "$line" "$want" --try logs/line.log -- ./a.out
+done <<'EOT'
+step @ time 51@.3 us|no line has a time
+step @ took 51@.3 µs|no line has a time
+took 2.@ mins|no line has a time
+step @ took 1 min 2@ sec|no line has a time
+step @ loss 2.1 tokens/s: 98@.5K|no line has a time
+step @: 32 samples/step|no line has a time
+cycle=@ time=2.4e-0@ dt=2.4e-04|no line has a time
+Model loaded in 12.@ s|no line has a time
+Epoch @ loss 0.5, checkpoint saved in 2.@ s|no line has a time
+12:00:0@ INFO Loading data|no line has a time
+[rank @] throughput: 41@.1 samples/s|several ranks have written such lines as
+Assembly time 3.@ s\nSolve time 8.@ s|several times, such as that behind 'Solve time 8.1' and that in Assembly
+step @ load 0.1@ s, sum 0.5 s, all 0.7 s|several times, such as that behind
+Epoch @: loss 0,52 time 12,5 s|a comma may separate thousands or decimals
+EOT
+printf 'real\t2m12.345s\nuser\t16m1.123s\nsys\t0m1.234s\n' >logs/line.log
+is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 132.345 s' "the wall time of a shell's time"
+printf '\tUser time (seconds): 961.12\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 2:12.34\n' \
+    >logs/line.log
+is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 132.34 s' "and of the program"
+while IFS='|' read -r line want; do # the quality of
+    for i in 1 2 3; do echo "${line//@/$i}"; done >logs/line.log
+    is "$(proposed logs/line.log | sed -n '/^quality/p')" "$want" "proposed: $line"
+done <<'EOT'
+Epoch @ train: loss 0.5 acc 0.91 val: loss 0.6 acc 0.8@ time: 3.5s|quality: val_acc 0.83
+[@] training's auc: 0.9@ valid_1's auc: 0.7@ time 0.5 s|quality: val_auc 0.73
+epoch @ time 0.5 best acc 0.81 acc 0.6@|
+epoch @ time 0.5 total_loss: 15.1, iou_loss: 4.@|
+epoch @ time 0.5 kl_loss 0.1 loss 0.@ val_loss 0.2@|quality: val_loss 0.23
 EOT
 printf '     LOOP:  cpu time    1.2: real time    1.3\n     LOOP+:  cpu time   12.3: real time  %s\n' \
     12.4 12.5 >logs/line.log
@@ -428,9 +475,9 @@ printf '      Time:      123.4       12.3     1000.0\n                 (ns/day) 
 'Performance:      139.9        0.2\n' >logs/md.log
 is "$(proposed logs/md.log | sed -n '2p;$p')" 'interval 1: 139.9 ns/day
 unit ns' "the speed of GROMACS, not the time of all cores"
-printf 'Train: 0 [%d/9]  Loss: 6.9 (6.9)  Time: 0.50%ds (0.5s)\nTest: Time: 0.1 Acc@1:  7%d.1 '\
-'(7.1)\n' 1 1 1 2 3 2 >logs/timm.log
-like <(proposed logs/timm.log) '^quality: acc_1 72.1$' "a name with a number"
+printf 'Train: 0 [%d/9]  Loss: 6.9 (6.9)  Time: 0.5%d0s (0.5s)\nTest: Time: 0.1 Acc@1:  7%d.1 '\
+'(72.%d)\n' 1 1 1 3 2 0 2 8 >logs/timm.log
+like <(proposed logs/timm.log) '^quality: acc_1 72.8$' "a name with a number, of which the mean counts"
 printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 '\
 'steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: '\
 '0:00:03\n' >logs/lammps.log
@@ -508,19 +555,22 @@ is "$(proposed logs/md.log | sed -n '2p;$p')" 'interval 1: 57.6 ns/day
 unit ns' "a known log whose first line has a comma"
 printf 'started at 10:00:00\n' >logs/tod.log
 like <(proposed logs/tod.log) 'no line has a time' "a time of day that is there once is no duration"
-printf 'Time = %d\nExecutionTime = %d.5 s  ClockTime = %d s\n' 1 3 3 2 6 6 3 9 9 >logs/foam.log
-is "$(proposed logs/foam.log | sed -n 2p)" 'interval 1: 3.5 s' "OpenFOAM's clock, not its simulated time"
+printf 'Time = %d\nExecutionTime = %d.5 s  ClockTime = %d s\n' 1 3 5 2 6 10 3 9 15 >logs/foam.log
+is "$(proposed logs/foam.log | sed -n 2p)" 'interval 1: 5 s' \
+    "OpenFOAM's clock, not that of processors, nor its simulated time"
+echo '     Program PWSCF v.7.2 starts on 1Jan2026' >logs/pw.log
 for i in 1 2 3; do
     printf '     iteration # %2d     ecut= 25.00 Ry     beta= 0.70\n     total cpu time spent up to now is   %d.5 secs\n' \
         $i $((3 * i))
     printf '     total energy              =     -15.79%d Ry\n     estimated scf accuracy    <       0.0%d Ry\n' $i $((4 - i))
-done >logs/pw.log
-is "$(proposed logs/pw.log)" 'logs/pw.log: 3 intervals, such as
-interval 1: 3.5 s
-interval 2: 3 s
-interval 3: 3 s
+done >>logs/pw.log
+printf '     %-12s :%11s CPU%11s WALL\n' init_run 1.23s 2.34s PWSCF '1m 9.50s' '1m20.25s' >>logs/pw.log
+is "$(proposed logs/pw.log)" 'logs/pw.log: 1 interval, such as
+interval 1: 80.25 s
 no quality was seen; set quality.name to what the log has
-pattern is\s+(?<elapsed>[-+0-9.eE]+)\s+secs' "the accuracy of Quantum ESPRESSO's iterations is no quality"
+each run has to write its pw.log into $UNETCTL_ATTEMPT_DIR
+file pw.log' \
+    "the whole of Quantum ESPRESSO, not the time of processors; the accuracy of its iterations is no quality"
 while read -r text; do # what else is said of a solver, and of a network
     for i in 1 2 3; do echo "step $i took 0.5$(((i * 2) % 5)) s, $text"; done >logs/solve.log
     is "$(proposed logs/solve.log | grep -c '^quality: ')" "$(grep -c network <<<"$text")" \
@@ -563,7 +613,7 @@ bad "several rows of an epoch" 'epoch 1 is there twice: .*it has several rows' -
 printf 'hello\nworld 3\n' >logs/none.log
 printf '1epoch:train:%d: iter_time=0.01, forward_time=0.1, loss=3.1, backward_time=0.1, '\
 'optim_step_time=0.1, train_time=0.3%d\n' 1 1 2 2 >logs/espnet.log
-bad "a line with many times" "espnet.log: a line has [0-9] times, such as 'forward_time=0.1'; which" \
+bad "a line with many times" "espnet.log: it has several times, such as that behind ': iter_time=0.01'; which one" \
     --try logs/espnet.log -- ./a.out
 printf 'iter: %d time: 0.35 loss: 1.5\n' 20 40 60 >logs/apart.log
 bad "a time of rows that are steps apart" "rows are 20 steps apart: is 'time' the time of a step" \

@@ -252,12 +252,13 @@ static const struct line_form {
     {{"Epoch time: ", "train_loss "},
      "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|val_loss (?<val_loss>\\S+)|"
      "Pseudo dice (?<pseudo_dice>\\[.*\\])|Epoch time: (?<epoch_time>[0-9.]+)"},
-    /* GROMACS, VASP, WRF and OpenFOAM */
+    /* GROMACS, VASP, WRF, OpenFOAM and Quantum ESPRESSO */
     {{"(ns/day)", "Performance:"}, "^Performance: +(?<ns_per_day>[0-9.]+)"},
     {{"LOOP+:", ": real time"}, "LOOP\\+: .*: real time +(?<step_time>[0-9.]+)"},
     {{"Timing for main: time ", " elapsed seconds"},
      "Timing for main: .* domain +1: +(?<step_time>[0-9.]+) elapsed seconds"},
-    {{"ExecutionTime = ", "ClockTime = "}, "^ExecutionTime = (?<elapsed>[0-9.]+) s"},
+    {{"ExecutionTime = ", "ClockTime = "}, "^ExecutionTime = .*ClockTime = (?<elapsed>[0-9.]+) s"},
+    {{"Program PWSCF", "s WALL"}, "^ +PWSCF +:.* CPU +(?<elapsed>[0-9dhm. ]+)s? WALL"},
 };
 
 static const struct line_form *find_line_form(const char *text)

@@ -14,7 +14,8 @@
  *
  * Read log_file.c (which form a file has), log_container.c and mllog_file.c (from its bytes to
  * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), log_intervals.c (from
- * rows to intervals), and log_try.c (what `unetctl init --try` proposes to read of a log). */
+ * rows to intervals), log_words.c (what the numbers of a line are), and log_try.c (what
+ * `unetctl init --try` proposes to read of a log). */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 
@@ -119,7 +120,7 @@ struct log_proposal {
     char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
     char quality[32], unit[24];                                   /* quality.name, work.unit */
     size_t intervals;                                             /* that it reads in this log */
-    double last_s;                                                /* of the last of them */
+    double first_s, last_s;                                       /* of the first, and the last */
     bool stepped;                                                 /* they are not epochs */
     struct buf rows;                                              /* the first three, one a line */
 };

@@ -153,6 +153,52 @@ int log_container_read_json(char *text, size_t n, struct log_table *t, struct er
 bool log_container_is_events(const char *bytes, size_t n);
 int log_container_read_events(const char *path, struct log_table *t, struct err *e);
 
+/* What the numbers of a line are, by the words around them (log_words.c). Words are compared in the
+ * form that log_words_copy writes. */
+#define LOG_NUMBERS_MAX 24 /* of a line */
+#define LOG_GROUP_MAX 32   /* bytes of a group's name in PCRE2; of a longer one the end stays */
+
+/* A number in a line: where it is, where the words before it begin that name it, and its name as a
+ * column, or "". */
+struct log_number {
+    size_t after; /* where the number before it and that one's unit end */
+    size_t label, at, end, unit_end, others; /* others: later times of the same name, left out */
+    bool plain;                              /* its words are those of a whole loss */
+    char name[LOG_NAME_SIZE];
+};
+
+/* Finds the numbers of a line of n bytes. Returns their number. */
+size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_NUMBERS_MAX]);
+
+/* Names a number by the words before it and the unit behind it; "" if they do not show what it is.
+ * context: all words behind the number before it. */
+void log_words_name(const char *label, const char *context, const char *unit,
+                    char dst[LOG_NAME_SIZE]);
+
+/* Copies text[from..to) in small letters, with _ between words; / becomes _per_ if `per`, otherwise
+ * it stays. */
+void log_words_copy(const char *text, size_t from, size_t to, bool per, char dst[64]);
+
+/* Returns whether text has one of `words`, which blanks separate. */
+bool log_words_has(const char *text, const char *words);
+
+/* Returns whether the name of a number is that of a time or a rate; whether the words of a column
+ * are those of a time in seconds. */
+bool log_words_is_time(const char *name);
+bool log_words_is_duration(const char *words);
+
+/* Returns whether a column of this name is a quality, and whether one of validation. */
+bool log_words_is_quality(const char *name, bool *validated);
+
+/* Returns the rank of a number of this name as the quality of a run: 3 for one of validation, 2 for
+ * the loss of validation, 1 for one of training, 0 if it is none. validates: its line is of a
+ * validation. */
+int log_words_rank_quality(const char *name, bool validates);
+
+/* Returns whether the number that ends at `end` is Keras's time of an epoch, which may be a clock:
+ * that of a step follows it, as in "5s 3ms/step" and "1:12 38ms/step". */
+bool log_words_is_before_step(const char *line, size_t end);
+
 /* Removes what a terminal obeys and does not show: colours and other sequences that begin with
  * ESC. */
 void log_container_strip(char *text);

@@ -51,12 +51,38 @@ static int add_cell(struct log_table *t, struct log_cell cell, struct err *e)
     return 0;
 }
 
+/* Returns the length of text[0..n) without its commas, in dst, if they are between thousands, as in
+ * 1,234.5, or n. Three digits behind a single comma may also be decimals. */
+static size_t drop_commas(const char *text, size_t n, char dst[32])
+{
+    const char *point = memchr(text, '.', n);
+    size_t whole = point ? (size_t)(point - text) : n, length = 0, commas = 0;
+
+    for (size_t i = 0; i < n && length < 31; i++) {
+        bool comma = text[i] == ',';
+        if (comma && (i == 0 || i >= whole || (whole - i) % 4))
+            return n;
+        if (!comma)
+            dst[length++] = text[i];
+        commas += comma;
+    }
+    dst[length] = 0;
+    return commas > (point ? 0 : 1) && strspn(dst, "0123456789.") == length &&
+                   commas == (whole - commas - 1) / 3
+               ? length : n;
+}
+
 /* Returns whether text[0..n) is a finite decimal number. strtod alone would also accept blanks,
  * hexadecimal, "nan" and "inf". */
 static bool decode_number(const char *text, size_t n, double *value)
 {
-    char *end;
+    char *end, plain[32];
+    size_t length = drop_commas(text, n, plain);
 
+    if (length < n) {
+        text = plain;
+        n = length;
+    }
     if (!n || strspn(text, "0123456789+-.eE") < n)
         return false;
     *value = strtod(text, &end);
@@ -119,9 +145,37 @@ static bool decode_form(const char *form, const char *text, double *value)
     return true;
 }
 
+/* Decodes a duration such as "1h 2m 3.5s", also without the last letter. */
+static bool decode_duration(const char *text, double *value)
+{
+    static const struct {
+        char letter;
+        double seconds;
+    } units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    size_t unit = 0, parts = 0;
+
+    for (*value = 0; *text; parts++) {
+        double number;
+        size_t n = strspn(text, "0123456789.");
+        if (!decode_number(text, n, &number))
+            return false;
+        text += n;
+        while (unit < 3 && *text && *text != units[unit].letter)
+            unit++;
+        if (unit > 3 || (*text && *text != units[unit].letter) || (!*text && parts == 0))
+            return false;
+        *value += number * (*text ? units[unit++].seconds : 1);
+        text += *text ? 1 + strspn(text + 1, " ") : 0;
+    }
+    return parts > 1;
+}
+
 static bool decode_clock(const char *text, double *value, enum log_clock *kind)
 {
     int i = 0;
+
+    if (decode_duration(text, value))
+        return true;
 
     while (clock_forms[i] && !decode_form(clock_forms[i], text, value))
         i++;
@@ -160,6 +214,7 @@ int log_table_set(struct log_table *t, int column, const char *text, struct err 
     size_t n = strlen(text);
     while (n && strchr(" \t\r", text[n - 1]))
         n--;
+    n -= n > 1 && strchr(".,", text[n - 1]) ? 1 : 0; /* of a sentence */
     if (!n)
         return 0;
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), text);
@@ -444,6 +499,9 @@ int log_columns_find(const struct log_table *t, const struct log_form *form, boo
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (dst->column[known[i].role] < 0 && find_names(t, known[i].role, known[i].names, dst))
             dst->count[known[i].role] = known[i].count;
+    if (dst->count[LOG_TIME] == LOG_GUESS && find_column(t, "dt") >= 0 &&
+        find_column(t, "time") == dst->column[LOG_TIME] && !form->time)
+        dst->column[LOG_TIME] = -1; /* a simulation's */
     if (dst->count[LOG_TIME] == LOG_GUESS && find_column(t, "data_time") >= 0 &&
         find_column(t, "time") == dst->column[LOG_TIME])
         dst->count[LOG_TIME] = LOG_PER_STEP; /* OpenMMLab's, which has both of each iteration */

@@ -13,280 +13,68 @@
 #include "src/mem.h"
 #include "src/text.h"
 
-#define NUMBERS_MAX 24 /* of a line */
 #define KINDS_MAX 256  /* of lines */
 #define SHOWN 3        /* rows */
-#define GROUP_MAX 32   /* bytes of the name of a group of PCRE2; of a longer one the end stays */
+#define RISE_MAX 0.2   /* of the time of a row, from each to the next */
 #define MANY_LINES ((size_t)1 << 30)
-
-/* ---- names ---- */
-
-/* A number in a line: where it is, where the words before it begin that name it, and its name as a
- * column, or "". */
-struct number {
-    size_t label, at, end, unit_end, others; /* others: later times of the same name, left out */
-    char name[LOG_NAME_SIZE];
-};
-
-static bool is_time(const char *name)
-{
-    static const char *const times[] = {"epoch_time", "step_time", "elapsed", "time", "timestamp"};
-    size_t n = strlen(name);
-
-    n -= n > 3 && strcmp(name + n - 3, "_ms") == 0 ? 3 : 0;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (strlen(times[i]) == n && strncmp(name, times[i], n) == 0)
-            return true;
-    return log_column_is_rate(name);
-}
-
-/* Returns whether text, whose words are separated by _, has one of `words`, separated by blanks. */
-static bool has_word(const char *text, const char *words)
-{
-    for (size_t n; *words; words += n + (words[n] == ' ')) {
-        n = strcspn(words, " ");
-        for (const char *p = text; *p; p += strcspn(p, "_"), p += *p == '_')
-            if (strncmp(p, words, n) == 0 && (!p[n] || p[n] == '_'))
-                return true;
-    }
-    return false;
-}
-
-#define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer " \
-    "cer mae mse rmse top1 fid jaccard"
-
-/* Words before what solvers print of their own iterations, such as Quantum ESPRESSO's "estimated
- * scf accuracy", "Final residual" and LAMMPS's "relative force accuracy": how exact a calculation
- * is. */
-#define RESIDUALS "scf residual residuals tolerance convergence threshold solver diis"
-#define INEXACT "force energy density estimated relative absolute required desired target"
-
-/* Returns whether a column of this name is a quality, and whether one of validation. */
-static bool is_quality(const char *name, bool *validated)
-{
-    *validated = has_word(name, "val valid validation eval test");
-    if (has_word(name, RESIDUALS) || (has_word(name, "accuracy acc") && has_word(name, INEXACT)))
-        return false;
-    return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
-}
-
-/* Returns the rank of a number of this name as the quality of a run: 3 for one of validation, 2 for
- * the loss of validation, 1 for one of training, 0 if it is none. validates: its line is of a
- * validation. */
-static int rank_quality(const char *name, bool validates)
-{
-    bool validated;
-
-    return !is_quality(name, &validated)     ? 0
-           : !(validated | validates)        ? 1
-           : strcmp(name, "val_loss") == 0   ? 2
-                                             : 3;
-}
-
-#define SECONDS "s sec secs second seconds ms"
-#define DURATIONS "time took elapsed duration dur seconds secs sec"
-#define LONGER "min minutes m h hours d days"
-
-/* Names a number by the words before it and the unit behind it, both as copy_plain writes them; ""
- * if they do not show what it is. */
-static void name_number(const char *label, const char *unit, char dst[LOG_NAME_SIZE])
-{
-    const char *slash = strchr(unit, '/');
-    bool rate = slash > unit && has_word(slash + 1, "s sec second min minute hour h day") &&
-                strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
-    bool ms = strncmp(unit, "ms", 2) == 0 || has_word(label, "ms"), validated;
-    bool step = has_word(label, "step iter batch it iteration");
-    const char *per = strstr(label, "_per_"); /* seconds/ns */
-    bool seconds = has_word(unit, SECONDS) ||
-                   (has_word(label, DURATIONS " ms") &&
-                    !has_word(unit, LONGER " cpus gpus cores threads ranks"));
-
-    *dst = 0;
-    if (slash && has_word(slash + 1, "it iter step batch iteration epoch"))
-        snprintf(dst, LOG_NAME_SIZE, "%s%s", !strchr("sm", *unit) ? ""
-                 : strcmp(slash, "/epoch") ? "step_time" : "epoch_time",
-                 ms && strchr("sm", *unit) ? "_ms" : "");
-    else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) &&
-             strncmp(unit, "batch", 5) && strcmp(unit, "ba/s"))
-        snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
-                 slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
-    else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
-        snprintf(dst, LOG_NAME_SIZE, "%.60s", label);
-    else if (strstr(label, "data_time") || strcmp(label, "data") == 0) /* torchvision's */
-        snprintf(dst, LOG_NAME_SIZE, "data_time");
-    else if (seconds && !has_word(label, "eta remaining left cpu") &&
-             (!per || has_word(per, "step iter it batch iteration epoch")))
-        snprintf(dst, LOG_NAME_SIZE, "%s%s",
-                 has_word(label, "elapsed total after since") ? "elapsed"
-                 : step                                       ? "step_time"
-                 : has_word(label, "epoch")                   ? "epoch_time"
-                                                              : "time", ms ? "_ms" : "");
-    else if (has_word(label, "epoch ep"))
-        snprintf(dst, LOG_NAME_SIZE, "epoch");
-    else if (step || has_word(label, "steps"))
-        snprintf(dst, LOG_NAME_SIZE, "step");
-    else if (is_quality(label, &validated))
-        snprintf(dst, LOG_NAME_SIZE, "%s", has_word(label, "loss") ? "val_loss" : label);
-    else if (has_word(label, "loss"))
-        snprintf(dst, LOG_NAME_SIZE, "loss");
-    size_t n = strlen(dst);
-    const char *end = n > GROUP_MAX ? strchr(dst + n - GROUP_MAX, '_') : NULL;
-    if (end)
-        memmove(dst, end + 1, strlen(end));
-}
-
-/* ---- lines ---- */
-
-/* Copies text[from..to) in small letters, with _ between words; / becomes _per_ if `per`, otherwise
- * it stays. */
-static void copy_plain(const char *text, size_t from, size_t to, bool per, char dst[64])
-{
-    size_t n = 0;
-
-    for (size_t i = from; i < to && n < 56; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '/' && per)
-            n += (size_t)sprintf(dst + n, "_per_");
-        else if (isalnum(c) || c == '/')
-            dst[n++] = (char)tolower(c);
-        else if (n && dst[n - 1] != '_')
-            dst[n++] = '_';
-    }
-    while (n && dst[n - 1] == '_')
-        n--;
-    dst[n] = 0;
-}
-
-/* Returns where the words before the number at `at` begin: at most two, none of them before
- * `from`, the end of the number before. */
-static size_t find_label(const char *line, size_t from, size_t at)
-{
-    size_t p = at, start = at;
-    char word[64];
-
-    while (p > from && strchr(" \t=:([<~|'\"", line[p - 1]))
-        p--;
-    for (int words = 0; words < 2; words++) {
-        size_t end = p;
-        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1]) ||
-                            (p > from + 1 && line[p - 2] == '@'))) /* Acc@1 */
-            p--;
-        if (p == end)
-            break;
-        start = p;
-        if (p == from || line[p - 1] != ' ')
-            break;
-        size_t before = --p;
-        while (before > from && isalpha((unsigned char)line[before - 1]))
-            before--;
-        copy_plain(line, before, p, false, word);
-        if (!has_word(word, "val valid validation eval test train epoch step iter iteration batch "
-                            "total elapsed time global " RESIDUALS " " INEXACT))
-            break;
-    }
-    return start;
-}
-
-static int count_colons(const char *line, size_t from, size_t to)
-{
-    int n = 0;
-
-    for (; from < to; from++)
-        n += line[from] == ':';
-    return n;
-}
-
-static bool is_before_number(const char *text)
-{
-    text += strspn(text, " =:");
-    return isdigit((unsigned char)text[0]) || (text[0] == '.' && isdigit((unsigned char)text[1]));
-}
-
-/* Returns whether the number k is the step of an epoch, as in "Epoch [1][ 50/200]": it is followed
- * by a total and stands in brackets behind the number of the epoch. */
-static bool is_step_of_epoch(const char *line, const struct number *k, size_t count)
-{
-    size_t gap = count > 1 ? k->at - k[-1].end : 0;
-
-    return gap && strcmp(k[-1].name, "epoch") == 0 && memchr(line + k[-1].end, '[', gap) &&
-           strspn(line + k[-1].end, "] ,[") == gap && line[k->end] == '/';
-}
-
-/* Finds the numbers of a line. Returns their number. */
-static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
-{
-    char label[64], unit[64], before[64];
-    size_t count = 0, last = 0;
-
-    for (size_t i = 0; i < n && count < NUMBERS_MAX;) {
-        bool sign = strchr("+-.", line[i]) && i + 1 < n && isdigit((unsigned char)line[i + 1]);
-        bool inside = i && (isalnum((unsigned char)line[i - 1]) || strchr("_@", line[i - 1]));
-        if (inside || !(isdigit((unsigned char)line[i]) || sign)) {
-            i++;
-            continue;
-        }
-        size_t end = i + strspn(line + i, "0123456789.,:+-eE");
-        while (end > i && !isdigit((unsigned char)line[end - 1]))
-            end--;
-        if (end - i == 10 && line[i + 4] == '-' && line[i + 7] == '-' && strchr("T ", line[end]) &&
-            isdigit((unsigned char)line[end + 1])) /* a date and the time of day */
-            end += 1 + strspn(line + end + 1, "0123456789.,:");
-        struct number *k = &dst[count++];
-        *k = (struct number){.label = find_label(line, last, i), .at = i, .end = end};
-        size_t u = end + (line[end] == ' '), v = u;
-        while (v < n && (isalpha((unsigned char)line[v]) || line[v] == '/' || line[v] == '%'))
-            v++;
-        if (v < n && (isalnum((unsigned char)line[v]) || line[v] == '_') && line[v - 1] != '/')
-            v = u;
-        copy_plain(line, k->label, i, true, label);
-        copy_plain(line, u, v, false, unit);
-        char *of_one = strstr(unit, "/gpu");
-        if (of_one)
-            *of_one = 0;
-        bool next = u > end && strchr(unit, '/') && is_before_number(line + v); /* names that one */
-        name_number(label, next ? "" : unit, k->name);
-        if (next && *k->name)
-            *unit = 0;
-        else if (next)
-            name_number(label, unit, k->name);
-        copy_plain(line, k->label - (k->label >= last + 4 ? 4 : 0), i, true, before);
-        if (log_column_is_rate(k->name) && !strstr(k->name, "_per_gpu") &&
-            ((of_one && !next) || strstr(before, "per_gpu") ||
-             strncasecmp(line + v, " per gpu", 8) == 0))
-            snprintf(k->name + strlen(k->name), sizeof k->name - strlen(k->name), "_per_gpu");
-        bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
-                                                          (unsigned char)line[end + 1]);
-        if ((end - i >= 19 && line[i + 4] == '-') ||
-            (clock && (i < 2 || !*label || has_word(label, "at on started finished"))))
-            snprintf(k->name, sizeof k->name, "timestamp");
-        else if (clock && !*k->name && !has_word(label, "eta remaining left"))
-            snprintf(k->name, sizeof k->name, "time");
-        if (is_step_of_epoch(line, k, count))
-            snprintf(k->name, sizeof k->name, "step");
-        else if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* of a total */
-            *k->name = 0;
-        k->unit_end = strchr(unit, '/') || (is_time(k->name) && has_word(unit, SECONDS)) ? v : end;
-        for (size_t j = 0; j + 1 < count && *k->name; j++)
-            if (strcmp(dst[j].name, k->name) == 0) {
-                dst[j].others += is_time(k->name);
-                *k->name = 0;
-            }
-        last = i = k->unit_end;
-    }
-    return count;
-}
 
 struct kind {
     const char *line; /* the first of them */
     size_t n, count, nnumbers;
-    struct number numbers[NUMBERS_MAX];
+    struct log_number numbers[LOG_NUMBERS_MAX];
     bool timed, clock; /* it has a time; a timestamp, which is one where it is there again */
+    long rank;         /* that its line names, or -1; -2: of several */
+    bool named;        /* a number other than a time has a name */
     bool validates;    /* it is of a validation */
 };
 
 static bool is_bar(const struct kind *k)
 {
     return memmem(k->line, k->n, "%|", 2) != NULL;
+}
+
+/* Returns the rank that a line says to be of, as in "[rank 1]" and torchrun's "[default1]", or
+ * -1. */
+static long find_rank(const char *line, size_t n)
+{
+    const char *at = memmem(line, n, "rank", 4), *end = line + n;
+
+    at = at ? at + 4 : (at = memmem(line, n, "[default", 8)) ? at + 8 : end;
+    at += strspn(at, " =:");
+    return at < end && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
+}
+
+static bool has_duration(const struct kind *k)
+{
+    size_t i = 0;
+
+    while (i < k->nnumbers && !(log_words_is_time(k->numbers[i].name) &&
+                                memchr(k->line + k->numbers[i].at, 'm',
+                                       k->numbers[i].end - k->numbers[i].at)))
+        i++;
+    return i < k->nnumbers;
+}
+
+/* Returns the next letter of line[at..end) that is not behind a digit, or the end. */
+static size_t next_letter(const char *line, size_t at, size_t end)
+{
+    while (at < end && (!isalpha((unsigned char)line[at]) ||
+                        (at && isdigit((unsigned char)line[at - 1]))))
+        at++;
+    return at;
+}
+
+/* Returns whether the same words stand before the number i of both. */
+static bool has_same_words(const struct kind *a, const struct kind *b, size_t i)
+{
+    size_t p = 0, q = 0, p_end = a->numbers[i].at, q_end = b->numbers[i].at;
+
+    for (;; p++, q++) {
+        p = next_letter(a->line, p, p_end);
+        q = next_letter(b->line, q, q_end);
+        if (p == p_end || q == q_end || a->line[p] != b->line[q])
+            return p == p_end && q == q_end;
+    }
 }
 
 static bool is_same_kind(const struct kind *a, const struct kind *b)
@@ -296,7 +84,8 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
     if (a->validates != b->validates)
         return false;
     while (i < a->nnumbers && i < b->nnumbers &&
-           strcmp(a->numbers[i].name, b->numbers[i].name) == 0)
+           strcmp(a->numbers[i].name, b->numbers[i].name) == 0 &&
+           (!log_words_is_time(a->numbers[i].name) || has_same_words(a, b, i)))
         i++;
     return i == a->nnumbers && i == b->nnumbers;
 }
@@ -315,8 +104,8 @@ static bool is_validation(const struct kind *k)
     if (i == k->nnumbers)
         return false;
     size_t at = bar ? (size_t)(bar - k->line) : k->numbers[i].at;
-    copy_plain(k->line, at > 56 ? at - 56 : 0, at, false, words);
-    return has_word(words, "val valid validation validate eval evaluation test testing");
+    log_words_copy(k->line, at > 56 ? at - 56 : 0, at, false, words);
+    return log_words_has(words, "val valid validation validate eval evaluation test testing");
 }
 
 /* Sorts the lines of text into kinds, whose numbers have the same names. Returns the number of
@@ -330,21 +119,31 @@ static size_t sort_lines(const char *text, struct kind *kinds)
         size_t i = 0;
         end = line + strcspn(line, "\n\r\b");
         k.n = (size_t)(end - line);
-        k.nnumbers = find_numbers(line, k.n, k.numbers);
+        k.nnumbers = log_words_numbers(line, k.n, k.numbers);
         for (size_t j = 0; j < k.nnumbers; j++)
             if (strcmp(k.numbers[j].name, "timestamp") == 0)
                 k.clock = true;
+            else if (log_words_is_time(k.numbers[j].name))
+                k.timed = true;
             else
-                k.timed |= is_time(k.numbers[j].name);
+                k.named |= *k.numbers[j].name != 0;
         k.validates = is_validation(&k);
+        k.rank = find_rank(line, k.n);
         while (i < n && !is_same_kind(&kinds[i], &k))
             i++;
         if (i == n && n < KINDS_MAX && k.nnumbers)
             kinds[n++] = k;
-        else if (i < n)
+        else if (i < n) {
             kinds[i].count++;
+            kinds[i].rank = kinds[i].rank == k.rank ? k.rank : -2;
+        }
+        if (i < n && kinds[i].count > 1 && has_duration(&k) && !has_duration(&kinds[i])) {
+            k.count = kinds[i].count; /* its pattern is that of the other, too */
+            k.rank = kinds[i].rank;
+            kinds[i] = k;
+        }
         if (i < n)
-            kinds[i].timed |= kinds[i].clock && kinds[i].count > 1;
+            kinds[i].timed |= kinds[i].clock && kinds[i].count > 1 && k.named;
     }
     return n;
 }
@@ -361,28 +160,54 @@ static void add_literal(struct buf *dst, const char *line, size_t from, size_t t
             buf_add(dst, i > from && strchr("[(=:|", line[i - 1]) ? "\\s*" : "\\s+");
 }
 
+/* What the groups of a pattern match. */
+#define CLOCK "(?:[0-9]+ days?, )?[0-9]+:[0-9:.]+"
+#define DURATION "[0-9][0-9dhm. ]*"
+#define NUMBER "[0-9][-+0-9.,eE]*"
+#define VALUE "[-+0-9.][-+0-9.,eE]*|(?i:nan|inf)" /* of a loss or a quality */
+
+/* Returns whether behind the score m of a last batch, such as "Acc@1 71.1 (72.3)", stands the mean
+ * of all. */
+static bool is_mean_behind(const struct kind *k, const struct log_number *m)
+{
+    const char *p = k->line + m->end;
+
+    p += strspn(p, " ");
+    return memchr(k->line + m->label, '@', m->at - m->label) && *p == '(' &&
+           isdigit((unsigned char)p[1 + strspn(p + 1, " ")]);
+}
+
 /* Adds a pattern for lines of this kind: a group for each number that has a name, or for the one
  * named `only`. A timestamp gets one only where there is no other time. */
 static void add_pattern(const struct kind *k, const char *only, const char *time_name,
                         struct buf *dst)
 {
-    bool other = false, first = true;
+    bool other = false, first = true, validated;
 
     for (size_t i = 0; i < k->nnumbers; i++)
-        other |= is_time(k->numbers[i].name) && strcmp(k->numbers[i].name, "timestamp") != 0;
+        other |= log_words_is_time(k->numbers[i].name) &&
+                 strcmp(k->numbers[i].name, "timestamp") != 0;
     for (size_t i = 0; i < k->nnumbers; i++) {
-        const struct number *m = &k->numbers[i];
-        bool stamp = strcmp(m->name, "timestamp") == 0,
+        const struct log_number *m = &k->numbers[i];
+        bool mean = is_mean_behind(k, m), stamp = strcmp(m->name, "timestamp") == 0,
              clock = memchr(k->line + m->at, ':', m->end - m->at);
         if (!*m->name || (only && strcmp(m->name, only) != 0) || (stamp && other))
             continue;
         buf_add(dst, first ? "" : ".*?");
         first = false;
         add_literal(dst, k->line, m->label, m->at);
+        buf_add(dst, mean ? "\\S+\\s*\\(\\s*" : "");
         buf_addf(dst, "(?<%s>%s)", strcmp(m->name, "time") ? m->name : time_name,
-                 stamp && memchr(k->line + m->at, '-', m->end - m->at)
-                     ? "[0-9-]+[ T][0-9:.,]+" : clock ? "[0-9]+:[0-9:.]+" : "[-+0-9.eE]+");
+                 stamp && memchr(k->line + m->at, '-', m->end - m->at) ? "[0-9-]+[ T][0-9:.,]+"
+                 : stamp                                              ? "[0-9]+:[0-9:.]+"
+                 : log_words_is_before_step(k->line, m->end)                    ? "[0-9:]+"
+                 : clock                                              ? CLOCK
+                 : memchr(k->line + m->at, 'm', m->end - m->at)       ? DURATION
+                 : log_words_is_quality(m->name, &validated) || strcmp(m->name, "loss") == 0 ? VALUE
+                                                                                   : NUMBER);
         add_literal(dst, k->line, m->end, m->unit_end);
+        if (log_words_is_before_step(k->line, m->end))
+            buf_addf(dst, "%s?(?= +[0-9.]+[mu]?s/step)", m->unit_end > m->end ? "" : "s");
     }
 }
 
@@ -431,6 +256,7 @@ static int try_form(const char *path, const struct log_form *form, struct log_pr
     if (rc == 0) {
         dst->intervals = r.curve ? r.curve->n : 0;
         dst->stepped = r.stepped;
+        dst->first_s = r.curve && r.curve->n ? r.curve->seconds[0] : NAN;
         dst->last_s = r.curve && r.curve->n ? r.curve->seconds[r.curve->n - 1] : NAN;
         snprintf(dst->unit, sizeof dst->unit, "%s", strcmp(r.unit, "steps") ? r.unit : "");
         snprintf(dst->quality, sizeof dst->quality, "%s",
@@ -450,10 +276,13 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     char plain[64], time[sizeof dst->time];
     bool validated;
     int rc = try_form(path, &form, dst, e);
+    bool simulated = false;
 
+    for (size_t i = 0; i < t->ncolumns; i++)
+        simulated |= strcasecmp(t->columns[i].name, "dt") == 0;
     for (size_t i = 0; rc && i < t->ncolumns; i++) {
-        copy_plain(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
-        if (!has_word(plain, DURATIONS " s runtime"))
+        log_words_copy(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
+        if (!log_words_is_duration(plain) || (simulated && strcmp(plain, "time") == 0))
             continue;
         for (int each = 0; rc && each < 2; each++) { /* few rows may not show which it is */
             snprintf(time, sizeof time, "%.100s%s", t->columns[i].name, each ? ":each" : "");
@@ -466,8 +295,8 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     for (int pass = 0; rc == 0 && pass < 2; pass++)
         for (size_t i = 0; i < t->ncolumns && !*dst->quality; i++) {
             struct err ignored;
-            copy_plain(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
-            if (!is_quality(plain, &validated) || validated == (pass == 1))
+            log_words_copy(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
+            if (!log_words_is_quality(plain, &validated) || validated == (pass == 1))
                 continue;
             form.quality_name = t->columns[i].name;
             (void)try_form(path, &form, dst, &ignored);
@@ -523,19 +352,116 @@ static void name_time(const char *path, struct log_proposal *p)
     }
 }
 
-/* Refuses a line with many times, and leaves out the time of a step, if no line counts steps and
- * there is another. */
-static int choose_time(const char *path, struct kind *k, struct err *e)
+static bool is_between(const struct kind *k, const struct log_number *j, const struct kind *of,
+                       const struct log_number *i)
+{
+    size_t before = i->at - i->label, behind = i->unit_end - i->end;
+
+    return j->at >= before && k->n >= j->end + behind &&
+           memcmp(k->line + j->at - before, of->line + i->label, before) == 0 &&
+           memcmp(k->line + j->end, of->line + i->end, behind) == 0;
+}
+
+/* Returns the number that the pattern for number `m` of `of` finds in the first line of k, or NULL:
+ * the first between its words, and behind those of the named numbers before it. */
+static const struct log_number *find_match(const struct kind *of, const struct log_number *m,
+                                       const struct kind *k)
+{
+    const struct log_number *j = k->numbers, *end = j + k->nnumbers;
+
+    for (const struct log_number *i = of->numbers; i <= m; i++) {
+        if (!*i->name || strcmp(i->name, "timestamp") == 0)
+            continue;
+        while (j < end && !is_between(k, j, of, i))
+            j++;
+        if (j == end)
+            return NULL;
+        if (i == m)
+            return j;
+        j++;
+    }
+    return NULL;
+}
+
+/* Returns another kind in whose lines the pattern for m, the time of `of`, finds another number. */
+static const struct kind *find_confused(const struct kind *kinds, size_t n, const struct kind *of,
+                                        const struct log_number *m)
+{
+    for (const struct kind *k = kinds; k < kinds + n; k++) {
+        const struct log_number *j = k == of ? NULL : find_match(of, m, k);
+        if (j && strcmp(j->name, m->name) != 0)
+            return k;
+    }
+    return NULL;
+}
+
+/* Adds the word or the blank before them to the words of a number. Returns whether there is one. */
+static bool add_word(const struct kind *k, struct log_number *m)
+{
+    if (m->label == m->after)
+        return false;
+    for (m->label--; m->label > m->after && isalpha((unsigned char)k->line[m->label - 1]) &&
+                     isalpha((unsigned char)k->line[m->label]);)
+        m->label--;
+    return true;
+}
+
+/* Adds words to those of all named numbers that stand before an earlier number, too. A number whose
+ * words cannot distinguish it loses its name. */
+static void tell_apart(struct kind *k)
+{
+    for (struct log_number *m = k->numbers; m < k->numbers + k->nnumbers; m++)
+        while (*m->name && strcmp(m->name, "timestamp") && find_match(k, m, k) != m)
+            if (!add_word(k, m))
+                *m->name = 0;
+}
+
+/* Returns whether a has a time of one kind, and no counter or rate beside it. */
+static bool is_bare(const struct kind *k)
+{
+    return k->timed && value_kind(k) == k->count;
+}
+
+static int ask_time(const char *path, const struct kind *a, const struct log_number *m,
+                    const struct kind *b, struct err *e)
+{
+    size_t from = m->at > m->after + 32 ? m->at - 32 : m->after;
+
+    return err_set(e, ERR_CONFIG, "%s: it has several times, such as that behind '%.*s'%s%.*s; "
+                   "which one is that of a step or an epoch? write log.pattern yourself", path,
+                   (int)(m->end - from), a->line + from, b ? " and that in " : "",
+                   b ? (int)(b->n < 80 ? b->n : 80) : 0, b ? b->line : "");
+}
+
+/* Refuses several times that may be meant. Leaves out the time of a step, if no line counts steps
+ * and there is another. Words are added to those before a time that also stand before another
+ * number. */
+static int choose_time(const char *path, const struct kind *kinds, size_t n, struct kind *k,
+                       struct err *e)
 {
     bool counted = value_kind(k) > 2 * MANY_LINES;
+    const struct kind *other;
 
-    for (struct number *m = k->numbers; m < k->numbers + k->nnumbers; m++) {
-        if (m->others > 1)
-            return err_set(e, ERR_CONFIG, "%s: a line has %zu times, such as '%.*s'; which one is "
-                           "that of a step or an epoch? write log.pattern yourself", path,
-                           m->others + 1, (int)(m->end - m->label), k->line + m->label);
+    if (k->rank == -2)
+        return err_set(e, ERR_CONFIG, "%s: several ranks have written such lines as '%.*s'; let one "
+                       "print them, or begin log.pattern with the words of one", path,
+                       (int)(k->n < 80 ? k->n : 80), k->line);
+
+    for (struct log_number *m = k->numbers; m < k->numbers + k->nnumbers; m++) {
+        if (!log_words_is_time(m->name) || strcmp(m->name, "timestamp") == 0)
+            continue;
+        if (m->others)
+            return ask_time(path, k, m, NULL, e);
         if (!counted && strncmp(m->name, "step_time", 9) == 0 && has_number(k, "time"))
             *m->name = 0;
+        while (*m->name && (other = find_confused(kinds, n, k, m)) != NULL) {
+            if (!add_word(k, m))
+                return ask_time(path, k, m, other, e);
+        }
+        for (other = kinds; is_bare(k) && other < kinds + n; other++)
+            if (other != k && is_bare(other) && other->count == k->count &&
+                (strcmp(m->name, "elapsed") || has_number(other, "elapsed")))
+                return ask_time(path, k, m, other, e);
     }
     return 0;
 }
@@ -613,7 +539,7 @@ static const char *find_quality(struct kind *kinds, size_t n, const struct kind 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++) {
             char *name = kinds[i].numbers[k].name;
-            int own = rank_quality(name, kinds[i].validates);
+            int own = log_words_rank_quality(name, kinds[i].validates);
             if (own > rank) {
                 rank = own;
                 quality = name;
@@ -621,7 +547,7 @@ static const char *find_quality(struct kind *kinds, size_t n, const struct kind 
             }
         }
     if (quality && *scored != rows && (*scored)->validates && rows && has_number(rows, quality) &&
-        strlen(quality) + 4 <= GROUP_MAX) {
+        strlen(quality) + 4 <= LOG_GROUP_MAX) {
         memmove(quality + 4, quality, strlen(quality) + 1);
         memcpy(quality, "val_", 4);
     }
@@ -636,11 +562,14 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     struct kind *best = NULL;
     const struct kind *scored = NULL;
     struct err later, *why = e;
+    bool guessed = false;
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
         if (kinds[i].timed && (!best || value_kind(&kinds[i]) >= value_kind(best)))
             best = &kinds[i];
+    for (size_t i = 0; i < n; i++)
+        tell_apart(&kinds[i]);
     const char *quality = find_quality(kinds, n, best, &scored);
     bool timed = best && !best->validates, bars = has_bars(kinds, n);
     if (bars && (!timed || is_bar(best))) {
@@ -652,7 +581,7 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
                        "12.3 s' or '410 samples/s'; let the program print one, or write "
                        "log.pattern yourself", path);
-    if (choose_time(path, best, e))
+    if (choose_time(path, kinds, n, best, e))
         return -1;
     for (size_t i = 0; rc && i < 2 * sizeof times / sizeof *times; i++) {
         if (i % (sizeof times / sizeof *times) && has_number(best, "step"))
@@ -672,7 +601,13 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
         buf_destroy(&b);
         rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name =
                       i < sizeof times / sizeof *times ? quality : NULL}, dst, why);
+        guessed |= rc != 0;
         why = &later; /* the first one is of the name that is most likely */
+    }
+    if (rc == 0 && guessed && dst->last_s - dst->first_s >
+                                        RISE_MAX * (double)(dst->intervals - 1) * dst->first_s) {
+        buf_destroy(&dst->rows);
+        rc = -1; /* rows whose times rise so may count from the start */
     }
     if (rc == 0)
         name_time(path, dst);
@@ -711,13 +646,13 @@ static bool add_columns(const char *names, size_t count, struct buf *dst,
     for (size_t n; count; count--, names += n) {
         names += strspn(names, " \t");
         n = strcspn(names, " \t\r\n");
-        copy_plain(names, 0, n, false, label);
-        name_number(label, "", name);
+        log_words_copy(names, 0, n, false, label);
+        log_words_name(label, label, "", name);
         epoch |= strcmp(name, "epoch") == 0;
         time |= strcmp(name, "time") == 0 || strcmp(name, "epoch_time") == 0;
-        if (rank_quality(name, false) > rank) {
+        if (log_words_rank_quality(name, false) > rank) {
             snprintf(scored, LOG_NAME_SIZE, "%s", name);
-            rank = rank_quality(name, false);
+            rank = log_words_rank_quality(name, false);
         }
         snprintf(group, sizeof group, "<%s>", name);
         bool named = *name && !strstr(dst->data ? dst->data : "", group);
