@@ -451,6 +451,19 @@ Assembly time 3.@ s\nSolve time 8.@ s|several times, such as that behind 'Solve 
 step @ load 0.1@ s, sum 0.5 s, all 0.7 s|several times, such as that behind
 Epoch @: loss 0,52 time 12,5 s|a comma may separate thousands or decimals
 EOT
+for i in 1 2; do
+    printf '  Epoch  GPU_mem  box_loss  Instances  Size\n'
+    printf '  %d/2  2.5G  1.1  13  640:  50%%|##  | 125/250 [00:40<00:40, 3.10it/s]\r' $i
+    printf '  %d/2  2.5G  1.1  13  640: 100%%|####| 250/250 [01:40<00:00, 2.50it/s]\n' $i
+    printf '    Class  Images  mAP50-95): 100%%|####| 4/4 [00:00<00:00, 5.57it/s]\n'
+    printf '      all    128   929   0.64   0.53   0.60   0.44%d\n' $i
+done >logs/yolo.log
+is "$(proposed logs/yolo.log | sed '/^pattern/d' | paste -sd'|')" 'logs/yolo.log: 2 epochs, such as|epoch 1: 100 s|'\
+'epoch 2: 100 s|quality: quality 0.442|name quality' "bars of Ultralytics, not those of validations"
+printf 'HPLinpack 2.3\nT/V N NB P Q Time Gflops\nWR11C2R4 20000 192 2 2 52.12 1.0235e+02\n' >logs/hpl.log
+like <(proposed logs/hpl.log) '^interval 1: 102.35 gflop/s' "the speed of HPL"
+printf 'HPCG result is VALID with a GFLOP/s rating of=12.5709\n' >logs/hpcg.log
+like <(proposed logs/hpcg.log) '^interval 1: 12.5709 gflop/s' "and that of HPCG"
 printf 'real\t2m12.345s\nuser\t16m1.123s\nsys\t0m1.234s\n' >logs/line.log
 is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 132.345 s' "the wall time of a shell's time"
 printf '\tUser time (seconds): 961.12\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 2:12.34\n' \
@@ -568,8 +581,7 @@ printf '     %-12s :%11s CPU%11s WALL\n' init_run 1.23s 2.34s PWSCF '1m 9.50s' '
 is "$(proposed logs/pw.log)" 'logs/pw.log: 1 interval, such as
 interval 1: 80.25 s
 no quality was seen; set quality.name to what the log has
-each run has to write its pw.log into $UNETCTL_ATTEMPT_DIR
-file pw.log' \
+pattern ^ +PWSCF +:.* CPU +(?<elapsed>[0-9dhm. ]+)s? WALL' \
     "the whole of Quantum ESPRESSO, not the time of processors; the accuracy of its iterations is no quality"
 while read -r text; do # what else is said of a solver, and of a network
     for i in 1 2 3; do echo "step $i took 0.5$(((i * 2) % 5)) s, $text"; done >logs/solve.log

@@ -247,18 +247,28 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
  * are columns that log_table.c knows. */
 static const struct line_form {
     const char *words[2], *pattern;
+    bool printed; /* it is the program's output, not a file that it writes */
 } line_forms[] = {
     /* nnU-Net */
     {{"Epoch time: ", "train_loss "},
      "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|val_loss (?<val_loss>\\S+)|"
-     "Pseudo dice (?<pseudo_dice>\\[.*\\])|Epoch time: (?<epoch_time>[0-9.]+)"},
+     "Pseudo dice (?<pseudo_dice>\\[.*\\])|Epoch time: (?<epoch_time>[0-9.]+)", false},
     /* GROMACS, VASP, WRF, OpenFOAM and Quantum ESPRESSO */
-    {{"(ns/day)", "Performance:"}, "^Performance: +(?<ns_per_day>[0-9.]+)"},
-    {{"LOOP+:", ": real time"}, "LOOP\\+: .*: real time +(?<step_time>[0-9.]+)"},
+    {{"(ns/day)", "Performance:"}, "^Performance: +(?<ns_per_day>[0-9.]+)", false},
+    {{"LOOP+:", ": real time"}, "LOOP\\+: .*: real time +(?<step_time>[0-9.]+)", false},
     {{"Timing for main: time ", " elapsed seconds"},
-     "Timing for main: .* domain +1: +(?<step_time>[0-9.]+) elapsed seconds"},
-    {{"ExecutionTime = ", "ClockTime = "}, "^ExecutionTime = .*ClockTime = (?<elapsed>[0-9.]+) s"},
-    {{"Program PWSCF", "s WALL"}, "^ +PWSCF +:.* CPU +(?<elapsed>[0-9dhm. ]+)s? WALL"},
+     "Timing for main: .* domain +1: +(?<step_time>[0-9.]+) elapsed seconds", false},
+    {{"ExecutionTime = ", "ClockTime = "}, "^ExecutionTime = .*ClockTime = (?<elapsed>[0-9.]+) s",
+     true},
+    {{"Program PWSCF", "s WALL"}, "^ +PWSCF +:.* CPU +(?<elapsed>[0-9dhm. ]+)s? WALL", true},
+    /* HPL, HPCG and Ultralytics */
+    {{"HPLinpack ", "Gflops"}, "^W\\S+ +(?:\\d+ +){4}[0-9.]+ +(?<gflop_per_s>[0-9.]+e[-+]\\d+)",
+     true},
+    {{"HPCG", "GFLOP/s rating of="}, "VALID with a GFLOP/s rating of=(?<gflop_per_s>[0-9.]+)",
+     true},
+    {{"GPU_mem ", "100%"},
+     "^ +(?<epoch>\\d+)/\\d+ +[0-9.]+G .*100%[^0-9]+(?<step>\\d+)/\\d+ (?:\\[[^]]*?)?"
+     "(?<step_time>[0-9.]+)(?:it/s|s/it)|^ +all +\\d+ +\\d+ .* (?<quality>[0-9.]+) *$", true},
 };
 
 static const struct line_form *find_line_form(const char *text)
@@ -267,6 +277,13 @@ static const struct line_form *find_line_form(const char *text)
         if (strstr(text, line_forms[i].words[0]) && strstr(text, line_forms[i].words[1]))
             return &line_forms[i];
     return NULL;
+}
+
+const char *log_file_printed(const char *text)
+{
+    const struct line_form *form = find_line_form(text);
+
+    return form && form->printed ? form->pattern : NULL;
 }
 
 enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, LINES, JSON, CSV };

@@ -199,6 +199,9 @@ int log_words_rank_quality(const char *name, bool validates);
  * that of a step follows it, as in "5s 3ms/step" and "1:12 38ms/step". */
 bool log_words_is_before_step(const char *line, size_t end);
 
+/* Returns the pattern for the lines of a known program's output, or NULL. */
+const char *log_file_printed(const char *text);
+
 /* Removes what a terminal obeys and does not show: colours and other sequences that begin with
  * ESC. */
 void log_container_strip(char *text);

@@ -712,6 +712,7 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
     if (said->pattern) {
         rc = try_form(path, said, dst, e);
     } else if (!lines) {
+        const char *printed = log_file_printed(text);
         bool json = log_container_is_json(text), csv = !json && log_container_is_csv(text);
         if (json)
             (void)log_container_read_json(text, n, &t, e);
@@ -722,7 +723,9 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
         lines = rc && (json || csv); /* a line may only begin as JSON does */
         free(text); /* it was changed */
         text = lines ? log_file_load(path, &n, e) : NULL;
-        if (rc == 0 && strcmp(filename_base(path), "log.csv") != 0)
+        if (printed)
+            snprintf(dst->pattern, sizeof dst->pattern, "%s", printed);
+        else if (rc == 0 && strcmp(filename_base(path), "log.csv") != 0)
             snprintf(dst->file, sizeof dst->file, "%s", filename_base(path));
     }
     if (lines && text) {
