@@ -64,6 +64,10 @@ int compare_times(struct comparison *c, const struct result *a, size_t na, const
                   size_t nb, enum quantity q, double resolution, double margin, size_t nfamily,
                   struct err *e);
 
+/* Returns the interval of a ratio of times, if it is known, widened by the relative error by their
+ * rounding and to hold the ratio of the medians, which need not lie in the interval of another. */
+struct interval compare_widen(struct interval i, double ratio, double rounding);
+
 /* Returns how many of the rows, sorted by seed, a comparison of quality counts: a row that equals
  * an earlier one in its final and all other losses, and in every score, is the same run again,
  * because the engine ignores the seed. Without losses none is. kept (may be NULL) gets them. */

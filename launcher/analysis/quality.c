@@ -171,15 +171,19 @@ static double ratio_rounding(const struct comparison *c)
     return 0.5 * (c->resolution / c->a + c->resolution / c->b);
 }
 
-/* Sets the interval of the ratio, widened by the resolution of the times and to hold the ratio of
- * the medians, which need not lie in the interval of another ratio. */
+struct interval compare_widen(struct interval i, double ratio, double rounding)
+{
+    if (interval_is_known(&i)) {
+        i.low = fmin(fmax(0, i.low * (1 - rounding)), ratio);
+        i.high = fmax(i.high * (1 + rounding), ratio);
+    }
+    return i;
+}
+
 static void set_ratio(struct comparison *c, struct interval i)
 {
-    double ratio = c->a / c->b, rounding = ratio_rounding(c);
-
-    c->interval = (struct interval){fmax(0, fmin(i.low * (1 - rounding), ratio)),
-                                    fmax(i.high * (1 + rounding), ratio), INTERVAL_LEVEL,
-                                    i.method};
+    i.level = INTERVAL_LEVEL;
+    c->interval = compare_widen(i, c->a / c->b, ratio_rounding(c));
     c->significant = c->interval.low > 1 || c->interval.high < 1;
 }
 

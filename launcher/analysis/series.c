@@ -94,27 +94,6 @@ static double ratio_of(double a, double b)
     return a > 0 && b > 0 ? a / b : NAN;
 }
 
-/* Makes the interval contain the estimate: an interval of means may not contain a ratio of
- * medians. */
-static void include_estimate(struct ratio *r)
-{
-    r->interval.low = fmin(r->interval.low, r->value);
-    r->interval.high = fmax(r->interval.high, r->value);
-}
-
-/* Computes the interval of r, whose value is the ratio of the medians of a and b. rounding is the
- * relative error of r by the resolution of the values. */
-static void compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
-                            double rounding, double level)
-{
-    r->interval = student_ratio(a, na, b, nb, level);
-    if (interval_is_known(&r->interval)) {
-        r->interval.low = fmax(r->interval.low * (1 - rounding), 0); /* a ratio of times */
-        r->interval.high *= 1 + rounding;
-        include_estimate(r);
-    }
-}
-
 static struct ratio no_ratio(void)
 {
     return (struct ratio){NAN, interval_none(), NAN, NAN};
@@ -141,41 +120,34 @@ static bool is_comparable(const struct series_point *base, const struct series_p
            (base->work && base->work == p->work);
 }
 
-/* Compares a time of two points. room is for the runs of both. */
-static void compare_points(struct ratio *r, const struct series_point *a,
-                           const struct series_point *b, enum quantity q, double level,
-                           double *room)
-{
-    *r = no_ratio();
-    r->value = ratio_of(a->q[q].median, b->q[q].median);
-    if (isnan(r->value))
-        return;
-    size_t na = quantity_collect(a->rows, a->nruns, q, room);
-    size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
-    double rounding = 0.5 * (a->q[q].resolution / a->q[q].median +
-                             b->q[q].resolution / b->q[q].median); /* half a step each */
-    if (na > 1 && nb > 1) {
-        r->least = a->q[q].min / b->q[q].max;
-        r->most = a->q[q].max / b->q[q].min;
-    }
-    if (na == 1 && nb == 1 && q == QUANTITY_STEADY_EPOCH) {
-        /* both intervals hold together at the level */
-        struct interval x = epochs_interval(a->rows, (1 + INTERVAL_LEVEL) / 2),
-                        y = epochs_interval(b->rows, (1 + INTERVAL_LEVEL) / 2);
-        r->interval = interval_ratio(&x, &y);
-    } else {
-        compare_medians(r, room, na, room + na, nb, rounding, level);
-    }
-}
-
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
                             enum quantity q, double level)
 {
     double *room = calloc(a->nruns + b->nruns + 1, sizeof *room);
     struct ratio r = no_ratio();
 
-    if (room)
-        compare_points(&r, a, b, q, level, room);
+    r.value = room ? ratio_of(a->q[q].median, b->q[q].median) : NAN;
+    if (isnan(r.value)) {
+        free(room);
+        return r;
+    }
+    size_t na = quantity_collect(a->rows, a->nruns, q, room);
+    size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
+    double rounding = 0.5 * (a->q[q].resolution / a->q[q].median +
+                             b->q[q].resolution / b->q[q].median); /* half a step each */
+    if (na > 1 && nb > 1) {
+        r.least = a->q[q].min / b->q[q].max;
+        r.most = a->q[q].max / b->q[q].min;
+    }
+    if (na == 1 && nb == 1 && q == QUANTITY_STEADY_EPOCH) {
+        /* both intervals hold together at the level */
+        struct interval x = epochs_interval(a->rows, (1 + INTERVAL_LEVEL) / 2),
+                        y = epochs_interval(b->rows, (1 + INTERVAL_LEVEL) / 2);
+        r.interval = interval_ratio(&x, &y);
+    } else {
+        r.interval = compare_widen(student_ratio(room, na, room + na, nb, level), r.value,
+                                   rounding);
+    }
     free(room);
     return r;
 }
@@ -185,8 +157,8 @@ struct ratio series_scale(struct ratio r, double value)
     return scale_ratio(r, value / r.value);
 }
 
-/* Compares a point with the base case. room is for twice all runs of the series. */
-static void compare_point(struct series *s, struct series_point *p, double *room)
+/* Compares a point with the base case. */
+static void compare_point(struct series *s, struct series_point *p)
 {
     const struct series_point *base = s->points;
     double share = 1 / series_ideal(s, p->gpus);
@@ -199,7 +171,7 @@ static void compare_point(struct series *s, struct series_point *p, double *room
             *r = (struct ratio){
                 ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
         else if (is_comparable(base, p, q))
-            compare_points(r, base, p, q, INTERVAL_LEVEL, room);
+            *r = series_compare(base, p, q, INTERVAL_LEVEL);
         p->efficiency[q] = scale_ratio(*r, share);
     }
     /* The number of images is counted and has no uncertainty: it shifts the interval without
@@ -329,7 +301,7 @@ static int fill_series(struct series *s, struct err *e)
     const struct series_point *whole = NULL; /* the first with whole runs */
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        compare_point(s, &s->points[i], room);
+        compare_point(s, &s->points[i]);
         s->by_units &= !isnan(p->unit_efficiency.value);
         s->limited |= p->nlimited > 0;
         s->fake_gpus |= p->fake_gpus;
