@@ -179,11 +179,14 @@ struct prediction_point {
 };
 
 struct prediction {
+    const struct prediction_network *network;
+    enum series_mode mode;
     int base, largest;       /* the smallest and the largest measured number */
     int gpus_per_node;
     double bytes;            /* size of a gradient, M */
     /* of the base case: measured time of a step, units of work of an epoch and of a step */
     double step_s, units, batch;
+    bool drops; /* a last, shorter step is left out, as a measured count shows */
     const char *unit, *interval; /* what units and epochs are called in the series */
     /* One number was measured: bounds are the scenarios, and the model is not fitted. */
     bool scenarios;
@@ -201,10 +204,10 @@ struct prediction {
  * as model_fit. */
 int prediction_fit(struct model *m, const struct series *s, enum quantity q, struct err *e);
 
-/* Computes the prediction for gpus[0..n). Returns 0, or -1: memory ran out, or, with ERR_STATS, the
- * series has no steady epoch, the model misfits, or one number was measured and links, images,
- * batch, parameters or nodes are unknown. The text names the option that supplies a missing
- * value. */
+/* Computes the prediction for gpus[0..n). network must live as long. Returns 0, or -1: memory ran
+ * out, or, with ERR_STATS, the series has no steady epoch, the model misfits, or one number was
+ * measured and links, images, batch, parameters or nodes are unknown. The text names the option
+ * that supplies a missing value. */
 int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e);

@@ -151,14 +151,6 @@ static const struct {
 static const double assumed_jitter[NCASES] = {0, 0.01, 0.03};
 static const double assumed_serial[NCASES] = {0, 0.02, 0.05};
 
-struct prediction_base {
-    const struct prediction_network *network;
-    enum series_mode mode;
-    int base, gpus_per_node;
-    double bytes, step_s, units, batch; /* of the base case */
-    bool drops; /* a last, shorter step is left out, as a measured count shows */
-};
-
 /* Bandwidths are data rates published by manufacturers and standards, per direction: for NVLink
  * of all links of a GPU, for PCIe of 16 lanes with 128b/130b encoding. Latencies are generous
  * assumptions, in seconds, for a small message from memory to memory, including the collective
@@ -227,55 +219,55 @@ static double link_time(const struct prediction_link *l, int n, double bytes, in
            slices * messages * l->latency_s;
 }
 
-static int count_nodes(const struct prediction_base *s, int gpus)
+static int count_nodes(const struct prediction *p, int gpus)
 {
-    return (gpus + s->gpus_per_node - 1) / s->gpus_per_node;
+    return (gpus + p->gpus_per_node - 1) / p->gpus_per_node;
 }
 
-static double gradients_time(const struct prediction_base *s, int gpus, int which)
+static double gradients_time(const struct prediction *p, int gpus, int which)
 {
-    int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
+    int on_node = gpus < p->gpus_per_node ? gpus : p->gpus_per_node;
 
-    return link_time(&s->network->within, on_node, s->bytes, which) +
-           link_time(&s->network->between, count_nodes(s, gpus), s->bytes, which);
+    return link_time(&p->network->within, on_node, p->bytes, which) +
+           link_time(&p->network->between, count_nodes(p, gpus), p->bytes, which);
 }
 
 /* Returns the time of the sums of batch norm. They have few bytes and are summed in a tree, so
  * only latencies count. */
-static double norms_time(const struct prediction_base *s, int gpus)
+static double norms_time(const struct prediction *p, int gpus)
 {
-    int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
+    int on_node = gpus < p->gpus_per_node ? gpus : p->gpus_per_node;
 
-    return s->network->sums * (2 * ceil(log2(on_node)) * s->network->within.latency_s +
-                               2 * ceil(log2(count_nodes(s, gpus))) *
-                               s->network->between.latency_s);
+    return p->network->sums * (2 * ceil(log2(on_node)) * p->network->within.latency_s +
+                               2 * ceil(log2(count_nodes(p, gpus))) *
+                               p->network->between.latency_s);
 }
 
-static double comm_time(const struct prediction_base *s, int gpus, int which)
+static double comm_time(const struct prediction *p, int gpus, int which)
 {
-    return gradients_time(s, gpus, which) + norms_time(s, gpus);
+    return gradients_time(p, gpus, which) + norms_time(p, gpus);
 }
 
-static double exposed_time(const struct prediction_base *s, int gpus, double compute, int which)
+static double exposed_time(const struct prediction *p, int gpus, double compute, int which)
 {
-    double gradients = gradients_time(s, gpus, which);
-    double last = gradients / ceil(s->bytes / SLICE_BYTES + 1e-9);
+    double gradients = gradients_time(p, gpus, which);
+    double last = gradients / ceil(p->bytes / SLICE_BYTES + 1e-9);
     double beyond = gradients - HIDEABLE * compute;
 
     if (cases[which].hides)
         gradients = beyond > last ? beyond : last;
-    return gradients + norms_time(s, gpus);
+    return gradients + norms_time(p, gpus);
 }
 
 /* Returns the time that a GPU computes in a step, without waiting for others. The measured step
  * of the base case includes its own communication, which is subtracted, but at most half of the
  * step. */
-static double compute_time(const struct prediction_base *s, int gpus, int which)
+static double compute_time(const struct prediction *p, int gpus, int which)
 {
-    double own = s->step_s, exposed = exposed_time(s, s->base, own, which);
+    double own = p->step_s, exposed = exposed_time(p, p->base, own, which);
     double compute = exposed < own / 2 ? own - exposed : own / 2;
 
-    return s->mode == SERIES_STRONG ? compute * s->base / gpus : compute;
+    return p->mode == SERIES_STRONG ? compute * p->base / gpus : compute;
 }
 
 static double spread_of(int gpus, int base)
@@ -283,44 +275,44 @@ static double spread_of(int gpus, int base)
     return sqrt(2 * log(gpus)) - sqrt(2 * log(base));
 }
 
-static double batch_of_step(const struct prediction_base *s, int gpus)
+static double batch_of_step(const struct prediction *p, int gpus)
 {
-    return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
+    return p->mode == SERIES_STRONG ? p->batch : p->batch * gpus / p->base;
 }
 
-static double units_of_epoch(const struct prediction_base *s, int gpus)
+static double units_of_epoch(const struct prediction *p, int gpus)
 {
-    double batch = batch_of_step(s, gpus);
+    double batch = batch_of_step(p, gpus);
 
-    if (s->drops && batch > 0 && s->units >= batch)
-        return floor(s->units / batch + 1e-9) * batch;
-    return s->mode == SERIES_WEAK ? s->units * gpus / s->base : s->units;
+    if (p->drops && batch > 0 && p->units >= batch)
+        return floor(p->units / batch + 1e-9) * batch;
+    return p->mode == SERIES_WEAK ? p->units * gpus / p->base : p->units;
 }
 
-static double steps_of_epoch(const struct prediction_base *s, int gpus)
+static double steps_of_epoch(const struct prediction *p, int gpus)
 {
-    return units_of_epoch(s, gpus) / batch_of_step(s, gpus);
+    return units_of_epoch(p, gpus) / batch_of_step(p, gpus);
 }
 
 /* Returns the seconds that the links cost an epoch with the work of the base case. */
 static double links_time(const void *arg, double gpus, int which)
 {
-    const struct prediction_base *s = arg;
+    const struct prediction *p = arg;
     int n = (int)lround(gpus);
 
-    return s->units / batch_of_step(s, n) *
-           exposed_time(s, n, compute_time(s, n, which), which);
+    return p->units / batch_of_step(p, n) *
+           exposed_time(p, n, compute_time(p, n, which), which);
 }
 
 /* Returns the seconds of an epoch in a scenario. */
-static double scenario_time(const struct prediction_base *s, int gpus, int which)
+static double scenario_time(const struct prediction *p, int gpus, int which)
 {
-    double compute = compute_time(s, gpus, which) *
-                     (1 + assumed_jitter[which] * spread_of(gpus, s->base));
-    double epoch = s->step_s * s->units / s->batch;
+    double compute = compute_time(p, gpus, which) *
+                     (1 + assumed_jitter[which] * spread_of(gpus, p->base));
+    double epoch = p->step_s * p->units / p->batch;
 
-    return steps_of_epoch(s, gpus) * (compute + exposed_time(s, gpus, compute, which)) +
-           assumed_serial[which] * epoch * (1 - (double)s->base / gpus);
+    return steps_of_epoch(p, gpus) * (compute + exposed_time(p, gpus, compute, which)) +
+           assumed_serial[which] * epoch * (1 - (double)p->base / gpus);
 }
 
 static struct bounds scale(struct bounds b, double factor)
@@ -328,33 +320,32 @@ static struct bounds scale(struct bounds b, double factor)
     return (struct bounds){factor * b.low, factor * b.expected, factor * b.high};
 }
 
-static void predict_point(struct prediction *p, const struct prediction_base *s,
-                          const struct series *series, int gpus)
+static void predict_point(struct prediction *p, const struct series *s, int gpus)
 {
-    const struct series_point *known = series_find(series, gpus);
+    const struct series_point *known = series_find(s, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
-    double ideal = (double)gpus / s->base,
-           units = s->units > 0 ? units_of_epoch(s, gpus) / s->units : 1;
+    double ideal = (double)gpus / p->base,
+           units = p->units > 0 ? units_of_epoch(p, gpus) / p->units : 1;
 
     *d = (struct prediction_point){
         .gpus = gpus, .extrapolated = gpus > MODEL_FURTHEST * p->largest,
         .comm_s = {NAN, NAN, NAN}, .step_s = {NAN, NAN, NAN},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
     if (p->scenarios) {
-        double base = units * s->step_s * s->units / s->batch;
-        d->epoch_s = (struct bounds){scenario_time(s, gpus, LOW), scenario_time(s, gpus, EXPECTED),
-                                     scenario_time(s, gpus, HIGH)};
+        double base = units * p->step_s * p->units / p->batch;
+        d->epoch_s = (struct bounds){scenario_time(p, gpus, LOW), scenario_time(p, gpus, EXPECTED),
+                                     scenario_time(p, gpus, HIGH)};
         d->speedup = (struct bounds){base / d->epoch_s.high, base / d->epoch_s.expected,
                                      base / d->epoch_s.low};
     } else {
         d->epoch_s = scale(model_predict(&p->model, gpus), units);
-        d->speedup = model_speedup(&p->model, s->base, gpus);
+        d->speedup = model_speedup(&p->model, p->base, gpus);
     }
     if (p->linked) {
-        d->nodes = count_nodes(s, gpus);
-        d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(s, gpus));
-        d->comm_s = (struct bounds){comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
-                                    comm_time(s, gpus, HIGH)};
+        d->nodes = count_nodes(p, gpus);
+        d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(p, gpus));
+        d->comm_s = (struct bounds){comm_time(p, gpus, LOW), comm_time(p, gpus, EXPECTED),
+                                    comm_time(p, gpus, HIGH)};
     }
     d->efficiency = scale(d->speedup, 1 / ideal);
 }
@@ -381,17 +372,16 @@ static int refuse_series(const struct series *s, const char *what, const char *o
 
 /* Returns what is unknown that the costs of links follow from, with the option that supplies it, or
  * NULL. most: the largest number of GPUs that is measured or asked for. */
-static const char *find_unknown(const struct prediction_base *setting, int most,
-                                const char **option)
+static const char *find_unknown(const struct prediction *p, int most, const char **option)
 {
-    const struct prediction_network *n = setting->network;
-    bool several = setting->gpus_per_node && most > setting->gpus_per_node;
+    const struct prediction_network *n = p->network;
+    bool several = p->gpus_per_node && most > p->gpus_per_node;
     const struct { const char *what, *option; bool known; } rows[] = {
-        {"the batch", "--batch-per-gpu N", setting->batch > 0},
-        {"the images of an epoch", "--train-images N", setting->units > 0},
+        {"the batch", "--batch-per-gpu N", p->batch > 0},
+        {"the images of an epoch", "--train-images N", p->units > 0},
         {"how many parameters the network has",
-         "--parameters N (488617 for the reference U-Net)", setting->bytes > 0},
-        {"the nodes", "--gpus-per-node N", setting->gpus_per_node > 0},
+         "--parameters N (488617 for the reference U-Net)", p->bytes > 0},
+        {"the nodes", "--gpus-per-node N", p->gpus_per_node > 0},
         {"the links", "--links nvlink2,ib-edr, or 'unetctl doctor --bandwidth'",
          n->within.bytes_per_s > 0 && (!several || n->between.bytes_per_s > 0)}};
 
@@ -403,31 +393,33 @@ static const char *find_unknown(const struct prediction_base *setting, int most,
     return NULL;
 }
 
-static int set_base(struct prediction_base *setting, const struct series *s,
-                    const struct prediction_network *network, int most, bool *linked,
-                    struct err *e)
+/* Begins a prediction up to `most` GPUs with what is known of the base case. */
+static int set_base(struct prediction *p, const struct series *s,
+                    const struct prediction_network *network, int most, struct err *e)
 {
     const struct series_point *base = &s->points[0];
     double epoch = base->q[QUANTITY_STEADY_EPOCH].median;
     double parameters = network->parameters > 0 ? network->parameters
                                                 : (double)base->rows[0].parameters;
 
-    *setting = (struct prediction_base){
+    *p = (struct prediction){
         .network = network, .mode = s->mode, .base = base->gpus,
+        .largest = s->points[s->npoints - 1].gpus,
         .gpus_per_node = network->gpus_per_node ? network->gpus_per_node : nodes_of_series(s),
         .bytes = FLOAT_BYTES * parameters, .units = base->q[QUANTITY_UNITS].median,
-        .batch = (double)base->batch_per_gpu * base->gpus};
+        .batch = (double)base->batch_per_gpu * base->gpus, .unit = s->unit,
+        .interval = series_interval(s), .scenarios = s->npoints < 2, .fake_gpus = s->fake_gpus};
     if (!(epoch > 0))
         return refuse_series(s, "the time of a steady epoch", "train for two epochs or more", e);
-    const char *option, *unknown = find_unknown(setting, most, &option);
+    const char *option, *unknown = find_unknown(p, most, &option);
     if (unknown && s->npoints < 2)
         return refuse_series(s, unknown, option, e);
     if (s->mode == SERIES_WEAK && !s->by_units)
         return refuse_series(s, "the images of an epoch", "--train-images N", e);
-    *linked = !unknown;
-    setting->step_s = epoch / (setting->units / setting->batch);
+    p->linked = !unknown;
+    p->step_s = epoch / (p->units / p->batch);
     for (size_t i = 1; s->mode == SERIES_WEAK_BATCH && i < s->npoints; i++)
-        setting->drops |= s->points[i].q[QUANTITY_UNITS].median < setting->units;
+        p->drops |= s->points[i].q[QUANTITY_UNITS].median < p->units;
     return 0;
 }
 
@@ -470,16 +462,14 @@ int prediction_fit(struct model *m, const struct series *s, enum quantity q, str
     return fit_series(m, s, q, &known, e);
 }
 
-static int fit_links(struct prediction *p, const struct prediction_base *setting,
-                     const struct series *s, struct err *e)
+static int fit_links(struct prediction *p, const struct series *s, struct err *e)
 {
-    struct model_law_known known = {.gpus_per_node = setting->gpus_per_node,
+    struct model_law_known known = {.gpus_per_node = p->gpus_per_node,
                                     .batch = batch_shared(s),
                                     .links = p->linked ? links_time : NULL,
-                                    .arg = setting, .ncases = p->linked ? NCASES : 0};
+                                    .arg = p, .ncases = p->linked ? NCASES : 0};
     const struct model *m = &p->model;
 
-    p->scenarios = s->npoints < 2;
     if (p->scenarios) {
         p->model.loo_error = NAN;
         return 0;
@@ -503,34 +493,21 @@ int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e)
 {
-    struct prediction_base setting;
-
     int most = s->points[s->npoints - 1].gpus;
 
-    *p = (struct prediction){0};
     for (size_t i = 0; i < n; i++)
         most = gpus[i] > most ? gpus[i] : most;
-    if (set_base(&setting, s, network, most, &p->linked, e))
+    if (set_base(p, s, network, most, e))
         return -1;
     p->points = mem_zero(n, sizeof *p->points, e);
     if (!p->points)
         return -1;
-    p->base = setting.base;
-    p->largest = s->points[s->npoints - 1].gpus;
-    p->gpus_per_node = setting.gpus_per_node;
-    p->bytes = setting.bytes;
-    p->step_s = setting.step_s;
-    p->units = setting.units;
-    p->batch = setting.batch;
-    p->unit = s->unit;
-    p->interval = series_interval(s);
-    p->fake_gpus = s->fake_gpus;
-    if (fit_links(p, &setting, s, e)) {
+    if (fit_links(p, s, e)) {
         prediction_destroy(p);
         return -1;
     }
     for (size_t i = 0; i < n; i++)
-        predict_point(p, &setting, s, gpus[i]);
+        predict_point(p, s, gpus[i]);
     p->model.known.links = NULL;
     return 0;
 }

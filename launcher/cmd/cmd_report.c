@@ -340,8 +340,8 @@ static int predict_series(const struct analysis_source *source, const struct ser
     if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
         return err_prefix(e, "report: --predict: %s", source->title);
     snprintf(label, sizeof label, "%s of %s", s->name, source->title);
-    report_add_prediction(d, &p, network, label);
-    json_array_append_new(list, json_encode_prediction(&p, network, label));
+    report_add_prediction(d, &p, label);
+    json_array_append_new(list, json_encode_prediction(&p, label));
     prediction_destroy(&p);
     return 0;
 }

@@ -518,8 +518,7 @@ static json_t *encode_predicted(const struct prediction_point *p)
                   {"extrapolated", json_boolean(p->extrapolated)});
 }
 
-json_t *json_encode_prediction(const struct prediction *p,
-                               const struct prediction_network *network, const char *label)
+json_t *json_encode_prediction(const struct prediction *p, const char *label)
 {
     json_t *points = json_array();
 
@@ -530,11 +529,11 @@ json_t *json_encode_prediction(const struct prediction *p,
                   {"gpus_per_node", json_integer(p->gpus_per_node)},
                   {"linked", json_boolean(p->linked)},
                   {"gradient_bytes", json_real(p->bytes)},
-                  {"norm_sums", json_integer(network->sums)},
+                  {"norm_sums", json_integer(p->network->sums)},
                   {"base_step_s", number(p->linked ? p->step_s : NAN)},
                   {"base_batch", json_real(p->batch)},
                   {"leave_one_out_error", number(p->model.loo_error)},
                   {"scenarios", json_boolean(p->scenarios)},
-                  {"within", encode_link(&network->within)},
-                  {"between", encode_link(&network->between)}, {"points", points});
+                  {"within", encode_link(&p->network->within)},
+                  {"between", encode_link(&p->network->between)}, {"points", points});
 }

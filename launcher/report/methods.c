@@ -234,9 +234,10 @@ void prediction_explain(const struct model *m, double gpus, struct buf *b)
         buf_add(b, ". Two numbers of GPUs cannot check the model: measure a third. ");
 }
 
-static void add_links(const struct prediction *p, const struct prediction_network *n,
-                      struct buf *b)
+static void add_links(const struct prediction *p, struct buf *b)
 {
+    const struct prediction_network *n = p->network;
+
     buf_addf(b, "It assumes: a step of %.1f ms for %.0f %s on %d GPU%s, as measured; %.2f MB "
              "of gradients, summed once a step; %d GPU%s on a node, connected by ",
              1e3 * p->step_s, p->batch, p->unit, p->base, plural(p->base), p->bytes / 1e6,
@@ -258,8 +259,7 @@ static void add_links(const struct prediction *p, const struct prediction_networ
             "each MiB. ");
 }
 
-static void add_assumptions(const struct prediction *p, const struct prediction_network *n,
-                            struct buf *b)
+static void add_assumptions(const struct prediction *p, struct buf *b)
 {
     bool extrapolated = false;
     int most = 0;
@@ -269,7 +269,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
         extrapolated |= p->points[i].extrapolated;
     }
     if (p->linked)
-        add_links(p, n, b);
+        add_links(p, b);
     else
         buf_add(b, "What more GPUs lose is learnt from the measured times alone, as links or "
                 "gradients are unknown (--links, --parameters, --batch-per-gpu). ");
@@ -288,12 +288,11 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                  "extrapolation that only a measurement can confirm.", p->largest);
 }
 
-void report_add_prediction(struct doc *d, const struct prediction *p,
-                           const struct prediction_network *network, const char *label)
+void report_add_prediction(struct doc *d, const struct prediction *p, const char *label)
 {
     struct buf assumptions = {0};
 
     add_prediction_table(d, p, label);
-    add_assumptions(p, network, &assumptions);
+    add_assumptions(p, &assumptions);
     doc_paragraph(d, TO_TEXT, &assumptions);
 }

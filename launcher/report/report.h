@@ -105,8 +105,7 @@ void report_add_live_figures(struct doc *d, const struct report *r,
 
 /* Adds what report --predict prints: a table, and the assumptions that it is based on. label is
  * that of the series. */
-void report_add_prediction(struct doc *d, const struct prediction *p,
-                           const struct prediction_network *network, const char *label);
+void report_add_prediction(struct doc *d, const struct prediction *p, const char *label);
 
 /* Return JSON (schema 1, doc/SCHEMAS.md) with a newline, which the caller frees, or NULL if memory
  * ran out: a report; the results of collect; input of Extra-P (4.x), one parameter, gpus, and a
@@ -117,7 +116,6 @@ char *json_encode_extra_p(const struct report *r);
 #define JSON_REPORT_MARK "\"schema\"" /* identifies files of unetctl (atomicfile_check_own) */
 
 /* Returns the prediction as JSON, or NULL if memory ran out. */
-json_t *json_encode_prediction(const struct prediction *p,
-                               const struct prediction_network *network, const char *label);
+json_t *json_encode_prediction(const struct prediction *p, const char *label);
 
 #endif
