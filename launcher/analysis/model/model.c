@@ -372,15 +372,9 @@ static void add_candidate(struct fit *f, const unsigned char *set, int n)
         memcpy(c.term, set, sizeof c.term);
         if (!solve(f, &c, &s))
             return;
-        if (f->ncandidates == f->room) {
-            size_t room = 2 * f->room + 256;
-            struct candidate *more = reallocarray(f->candidates, room, sizeof *more);
-            f->failed |= !more;
-            if (!more)
-                return;
-            f->candidates = more;
-            f->room = room;
-        }
+        f->failed |= mem_grow(&f->candidates, f->ncandidates, &f->room, sizeof c, NULL) != 0;
+        if (f->failed)
+            return;
         c.score = -(f->nruns + PSEUDO) / 2 * log(s.squares) - (n - 1) / 2. * log(f->nruns) +
                   (n - 1) * M_LN2 + model_law_prior(f->m->terms, f->m->nterms, set, n);
         f->candidates[f->ncandidates++] = c;
@@ -439,16 +433,10 @@ static double draw_candidate(struct fit *f, const struct candidate *c, size_t ra
         n = (size_t)fmax(DRAWS_LEAST, DRAWS_MOST * exp(c->score - best));
     if (!solve(f, c, &s))
         return -INFINITY;
-    if (f->ndraws + n > f->draws_room) {
-        size_t room = 2 * (f->draws_room + n);
-        struct weighted *more = reallocarray(f->draws, room, sizeof *more);
-        f->failed |= !more;
-        if (!more)
-            return -INFINITY;
-        f->draws = more;
-        f->draws_room = room;
-    }
     for (size_t r = 0; r < n; r++) {
+        f->failed |= mem_grow(&f->draws, f->ndraws, &f->draws_room, sizeof *f->draws, NULL) != 0;
+        if (f->failed)
+            return -INFINITY;
         struct weighted *w = &f->draws[f->ndraws];
         w->weight = c->score - log((double)n);
         f->ndraws += draw_set(f, c, &s, f->normal[(r + 37 * rank) % DRAWS_MOST], &w->draw);
