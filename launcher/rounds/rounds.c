@@ -29,22 +29,12 @@ void rounds_file_destroy(struct rounds_record *r)
 {
     json_decref(r->design);
     free(r->rounds);
-    free(r->times);
     *r = (struct rounds_record){0};
 }
 
 static int grow(struct rounds_record *r, struct err *e)
 {
-    struct design_round *rounds = realloc(r->rounds, (r->count + 1) * sizeof *rounds);
-
-    if (!rounds)
-        return mem_fail(e);
-    r->rounds = rounds;
-    char (*times)[32] = realloc(r->times, (r->count + 1) * sizeof *times);
-    if (!times)
-        return mem_fail(e);
-    r->times = times;
-    return 0;
+    return mem_grow(&r->rounds, r->count, &r->capacity, sizeof *r->rounds, e);
 }
 
 /* Appends a round with the current time. Returns 0, or -1. */
@@ -53,7 +43,7 @@ static int rounds_file_add(struct rounds_record *r, const struct design_round *r
     if (grow(r, e))
         return -1;
     r->rounds[r->count] = *round;
-    clock_date(r->times[r->count++]);
+    clock_date(r->rounds[r->count++].time);
     return 0;
 }
 
@@ -70,6 +60,7 @@ static bool decode_round(const json_t *o, struct design_round *dst)
         .family = (size_t)jsonio_integer(o, "family"),
         .gpu_hours = json_number_value(json_object_get(o, "gpu_hours"))};
     snprintf(dst->reason, sizeof dst->reason, "%s", jsonio_text(o, "reason"));
+    snprintf(dst->time, sizeof dst->time, "%s", jsonio_text(o, "time"));
     if (json_array_size(list) > sizeof dst->runs / sizeof *dst->runs)
         return false;
     json_array_foreach(list, i, run) {
@@ -107,7 +98,6 @@ static int decode(const json_t *o, const char *file, struct rounds_record *dst, 
             return -1;
         if (!decode_round(round, &dst->rounds[i]))
             return err_set(e, ERR_DATA, "%s: round %zu is not complete", file, i + 1);
-        snprintf(dst->times[i], sizeof dst->times[i], "%.31s", jsonio_text(round, "time"));
         dst->count++;
     }
     return 0;
@@ -139,7 +129,7 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
                                               round->runs[k].limited, "gpu_hours",
                                               round->runs[k].gpu_hours));
     return json_pack("{s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:f, s:o}", "number", (int)i + 1,
-                     "time", r->times[i], "reason", round->reason, "repeats", round->repeats,
+                     "time", round->time, "reason", round->reason, "repeats", round->repeats,
                      "tested", round->tested, "look", (int)round->look, "pairs",
                      (int)round->pairs, "family", (int)round->family, "gpu_hours",
                      round->gpu_hours, "runs", runs);

@@ -28,8 +28,7 @@ struct rounds_record {
     json_t *design; /* what the rounds depend on besides results; NULL: there is no file */
     struct design_outcome verdict; /* of all rounds; the file has its state, gpus, cost and why */
     struct design_round *rounds;
-    char (*times)[32]; /* when each round was chosen (ISO 8601) */
-    size_t count;
+    size_t count, capacity;
 };
 
 /* Reads the file, which may be missing. Returns 0, or -1 with ERR_DATA; then there is nothing to

@@ -102,6 +102,7 @@ struct design_round {
     size_t family;     /* the most counts that are tested, fixed in the first round of quality */
     double gpu_hours;  /* expected, of all runs */
     char reason[240];  /* a sentence without its full stop */
+    char time[32];     /* when it was chosen, ISO 8601, for rounds.json */
 };
 
 enum design_state {
