@@ -18,7 +18,7 @@ char *mem_textf(struct err *e, const char *fmt, ...) __attribute__((format(print
 
 /* Makes room for one more element after the n of an array, which is passed as the address of its
  * pointer (NULL with capacity 0 at first). *capacity, in elements, grows with it. Returns 0, or -1
- * and leaves the array unchanged. */
+ * with an error, unless e is NULL, and leaves the array unchanged. */
 int mem_grow(void *array, size_t n, size_t *capacity, size_t size, struct err *e);
 
 /* Fills e with "out of memory" for an allocation that was not made by the functions above. Returns

@@ -149,7 +149,7 @@ struct series_group {
 
 struct series_groups {
     struct series_group *list;
-    size_t count;
+    size_t count, capacity;
 };
 
 static bool is_used(const struct result *r, const struct series_facts *facts)
@@ -191,16 +191,12 @@ static void destroy_groups(struct series_groups *all)
 
 static struct series_group *append_group(struct series_groups *all, const struct result *r)
 {
-    struct series_group *list = reallocarray(all->list, all->count + 1, sizeof *list);
-
-    if (!list)
+    if (mem_grow(&all->list, all->count, &all->capacity, sizeof *all->list, NULL))
         return NULL;
-    all->list = list;
-    list[all->count++] = (struct series_group){.engine = r->engine,
-                                               .settings = r->settings,
-                                               .alone = settings_common(r->settings, true),
-                                               .spread = settings_common(r->settings, false)};
-    struct series_group *g = &list[all->count - 1];
+    struct series_group *g = &all->list[all->count++];
+    *g = (struct series_group){.engine = r->engine, .settings = r->settings,
+                               .alone = settings_common(r->settings, true),
+                               .spread = settings_common(r->settings, false)};
     return r->settings && (!g->alone || !g->spread) ? NULL : g;
 }
 

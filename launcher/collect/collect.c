@@ -145,7 +145,7 @@ struct wanted_label {
  * One that is submitted in rounds asks for none. */
 struct wanted_runs {
     struct wanted_label *labels;
-    size_t nlabels;
+    size_t nlabels, capacity;
     const int *gpus;
     size_t ngpus;
     long nseeds;
@@ -259,12 +259,11 @@ static int add_label(struct wanted_runs *wanted, const char *text, size_t n, con
     for (size_t i = 0; i < wanted->nlabels; i++)
         if (strlen(wanted->labels[i].text) == n && memcmp(wanted->labels[i].text, text, n) == 0)
             return 0;
-    struct wanted_label *grown = reallocarray(wanted->labels, wanted->nlabels + 1, sizeof *grown);
-    if (!grown)
-        return mem_fail(e);
-    wanted->labels = grown;
-    result_set_text(grown[wanted->nlabels].engine, sizeof grown->engine, engine);
-    snprintf(grown[wanted->nlabels++].text, RUN_LABEL_SIZE, "%.*s", (int)n, text);
+    if (mem_grow(&wanted->labels, wanted->nlabels, &wanted->capacity, sizeof *wanted->labels, e))
+        return -1;
+    struct wanted_label *label = &wanted->labels[wanted->nlabels++];
+    result_set_text(label->engine, sizeof label->engine, engine);
+    snprintf(label->text, sizeof label->text, "%.*s", (int)n, text);
     return 0;
 }
 

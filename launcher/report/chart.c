@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/mem.h"
 #include "src/text.h"
 
 #define LINE_STOPS 16 /* about how many points of a line are listed, unless listed_step is set */
@@ -46,19 +47,13 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
                      double high)
 {
     bool marks = s->style == CHART_MARKS || s->style == CHART_JOINED;
-    struct chart_point *points;
 
     if (s == &c->lost || (marks && isnan(y)))
         return;
-    if ((s->count & (s->count - 1)) == 0) { /* the capacity, 1, 2, 4, ..., is used up */
-        points = reallocarray(s->points, s->count ? 2 * s->count : 1, sizeof *points);
-        if (!points) {
-            c->failed = true;
-            return;
-        }
-        s->points = points;
-    }
-    s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
+    if (mem_grow(&s->points, s->count, &s->capacity, sizeof *s->points, NULL))
+        c->failed = true;
+    else
+        s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
 }
 
 bool chart_series_lists(const struct chart_series *s, size_t i)

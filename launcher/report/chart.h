@@ -48,7 +48,7 @@ struct chart_series {
      * selection of about 16 points. */
     size_t listed_first, listed_step;
     struct chart_point *points;
-    size_t count;
+    size_t count, capacity;
 };
 
 struct chart_axis {

@@ -32,15 +32,10 @@ void rounds_file_destroy(struct rounds_record *r)
     *r = (struct rounds_record){0};
 }
 
-static int grow(struct rounds_record *r, struct err *e)
-{
-    return mem_grow(&r->rounds, r->count, &r->capacity, sizeof *r->rounds, e);
-}
-
 /* Appends a round with the current time. Returns 0, or -1. */
 static int rounds_file_add(struct rounds_record *r, const struct design_round *round, struct err *e)
 {
-    if (grow(r, e))
+    if (mem_grow(&r->rounds, r->count, &r->capacity, sizeof *r->rounds, e))
         return -1;
     r->rounds[r->count] = *round;
     clock_date(r->rounds[r->count++].time);
@@ -94,7 +89,7 @@ static int decode(const json_t *o, const char *file, struct rounds_record *dst, 
         return err_set(e, ERR_DATA, "%s: its state or design is not one that this version knows",
                        file);
     json_array_foreach(json_object_get(o, "rounds"), i, round) {
-        if (grow(dst, e))
+        if (mem_grow(&dst->rounds, dst->count, &dst->capacity, sizeof *dst->rounds, e))
             return -1;
         if (!decode_round(round, &dst->rounds[i]))
             return err_set(e, ERR_DATA, "%s: round %zu is not complete", file, i + 1);

@@ -18,6 +18,7 @@
 #include "src/text.h"
 #include "src/log.h"
 #include "src/map.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 /* ---- many runs in one line ---- */
@@ -196,7 +197,7 @@ struct watch {
         int state; /* -1: nothing was reported */
         int epoch;
     } * reported;
-    size_t nreported;
+    size_t nreported, capacity;
     bool live, colors;
     bool warned;      /* the scheduler was unreachable at the last poll; reported unless live */
     int lines;        /* lines drawn on the screen */
@@ -377,11 +378,8 @@ static struct reported *find_reported(struct watch *w, const char *run)
 
     if (map_get(&w->reported_of, run, &i))
         return &w->reported[i];
-    struct reported *grown = realloc(w->reported, (w->nreported + 1) * sizeof *grown);
-    if (!grown)
-        return NULL;
-    w->reported = grown;
-    if (map_set(&w->reported_of, run, w->nreported))
+    if (mem_grow(&w->reported, w->nreported, &w->capacity, sizeof *w->reported, NULL) ||
+        map_set(&w->reported_of, run, w->nreported))
         return NULL;
     w->reported[w->nreported] = (struct reported){.state = -1};
     return &w->reported[w->nreported++];

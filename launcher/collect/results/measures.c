@@ -181,22 +181,17 @@ static int decode_scores_header(char *line, const char *path, const char *column
 static struct score_class *find_class(struct scores *s, const char *name, size_t *at,
                                       struct err *e)
 {
-    struct score_class *grown;
-
     for (size_t i = 0; i < s->nclasses; i++)
         if (strncmp(s->classes[i].name, name, sizeof s->classes[i].name - 1) == 0)
             return &s->classes[*at = i];
-    grown = reallocarray(s->classes, s->nclasses + 1, sizeof *grown);
-    if (!grown) {
-        mem_fail(e);
+    if (mem_grow(&s->classes, s->nclasses, &s->capacity, sizeof *s->classes, e))
         return NULL;
-    }
-    s->classes = grown;
     *at = *at < s->nclasses ? *at + 1 : 0;
-    memmove(&grown[*at + 1], &grown[*at], (s->nclasses++ - *at) * sizeof *grown);
-    grown[*at] = (struct score_class){0};
-    snprintf(grown[*at].name, sizeof grown[*at].name, "%s", name);
-    return &grown[*at];
+    struct score_class *c = &s->classes[*at];
+    memmove(c + 1, c, (s->nclasses++ - *at) * sizeof *c);
+    *c = (struct score_class){0};
+    snprintf(c->name, sizeof c->name, "%s", name);
+    return c;
 }
 
 static int add_class(char **cells, const struct score_columns *l, struct scores *s, size_t *at,

@@ -101,7 +101,7 @@ struct scores {
     struct score *rows; /* ascending by the hash */
     size_t count;
     struct score_class *classes; /* of several, in their order; the first is the background */
-    size_t nclasses;
+    size_t nclasses, capacity; /* capacity: of classes */
 };
 
 /* Returns (I + 1) / (U + 1) over the pixels of all images. */
