@@ -23,6 +23,7 @@
 #include "src/files.h"
 #include "src/format/schema.h"
 #include "src/log.h"
+#include "src/run/epoch_csv.h"
 #include "src/run/marker.h"
 
 #define MAX_DOCUMENT (1 << 20)
@@ -220,14 +221,18 @@ static json_t *read_result(const char *dir, struct err *e)
     struct study study;
     char path[PATH_MAX];
     struct err other;
+    size_t n;
     bool opened = open_study(dir, &study, &form);
 
     if (plan && check_log(dir, &form, e)) {
         end = pack_unread(dir, e);
     } else if (plan) {
         snprintf(path, sizeof path, "%s/log.csv", dir);
-        if (!form.file && !form.pattern && log_file_read_table(path, &log, &other))
+        bool own = !form.file && !form.pattern;
+        char *text = own ? log_file_load(path, &n, &other) : NULL;
+        if (text && epoch_csv_decode(text, n, path, &log, &other)) /* it is of another form */
             log = (struct epoch_csv){0};
+        free(text);
         end = pack_end(&log, NULL);
         if (end && log.count && write_record(dir, plan, &log, end, e)) {
             json_decref(end);

@@ -19,7 +19,6 @@
 #include "src/files.h"
 #include "src/format/sha256.h"
 #include "src/plural.h"
-#include "src/run/epoch_csv.h"
 #include "src/stat.h"
 
 #define MAX_DEPTH 4 /* lightning_logs/version_0/metrics.csv */
@@ -255,25 +254,27 @@ static int check_record(const struct result *r, const struct run_record *record,
 
 /* Checks that the record of a whole training has its epochs, and agrees with log.csv. */
 static int check_log(const struct result *r, const struct run_record *record,
-                     const char *record_path, const struct epoch_csv *log, const char *log_path,
+                     const char *record_path, const struct result *log, const char *log_path,
                      struct err *e)
 {
+    size_t n = log->curve->n;
+
     if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
-    if (log->count != record->nepochs)
+    if (n != record->nepochs)
         return err_set(e, ERR_DATA, "%s:%zu: %zu epoch%s, but record.jsonl has %zu", log_path,
-                       log->count + 1, log->count, plural((long)log->count), record->nepochs);
-    for (size_t i = 0; i < log->count; i++)
-        if (!is_same_number(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
-            !is_same_number(log->rows[i].loss, record->epochs[i].loss))
+                       n + 1, n, plural((long)n), record->nepochs);
+    for (size_t i = 0; i < n; i++)
+        if (!is_same_number(log->curve->seconds[i], record->epochs[i].seconds) ||
+            !is_same_number(log->curve->loss[i], record->epochs[i].loss))
             return err_set(e, ERR_DATA,
                            "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
                            log_path, i + 2, i);
-    if (!is_same_number(log->rows[0].iou, record->run.quality.iou))
+    if (!is_same_number(log->quality.iou, record->run.quality.iou))
         return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
-                       log->rows[0].iou, record->run.quality.iou);
+                       log->quality.iou, record->run.quality.iou);
     return 0;
 }
 
@@ -499,7 +500,7 @@ static int read_result(const char *attempt_dir, const struct log_form *form, str
 {
     char record_path[PATH_MAX], log_path[PATH_MAX];
     struct run_record record;
-    struct epoch_csv log = {0};
+    struct result log;
     int rc = -1;
 
     if (read_starts(attempt_dir, r, a, e))
@@ -518,12 +519,13 @@ static int read_result(const char *attempt_dir, const struct log_form *form, str
     memcpy(a->dtype, record.dtype, sizeof a->dtype);
     if (*record.worlds)
         memcpy(a->worlds, record.worlds, sizeof a->worlds);
+    result_init(&log);
     if (check_record(r, &record, record_path, *a->worlds != 0, e) == 0 &&
         (record.run.limited == 1 ||
-         (log_file_read_table(log_path, &log, e) == 0 &&
+         (log_file_read_reference(log_path, &log, e) == 0 &&
           check_log(r, &record, record_path, &log, log_path, e) == 0)))
         rc = measure_run(r, &record, e) || read_attempt_scores(attempt_dir, r, e) ? -1 : 0;
-    epoch_csv_destroy(&log);
+    result_destroy(&log);
     run_record_destroy(&record);
     return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "launcher/collect/log/log_internal.h"
 #include "src/atomicfile.h"
+#include "src/run/epoch_csv.h"
 
 static int set_column(struct log_form *form, const char *text, struct err *e)
 {
@@ -164,20 +165,6 @@ char *log_file_load(const char *path, size_t *n, struct err *e)
 #define CLOCK_SHARE 0.01
 #define CLOCK_S 0.01
 
-/* Checks that the training did not take less time than its epochs together, apart from rounding
- * (CLOCK_SHARE, CLOCK_S). */
-static int check_times(const struct epoch_csv *log, const char *path, struct err *e)
-{
-    double sum = 0, all = log->rows[0].training_time;
-
-    for (size_t i = 0; i < log->count; i++)
-        sum += log->rows[i].time_per_epoch;
-    return sum <= (1 + CLOCK_SHARE) * all + CLOCK_S
-               ? 0
-               : err_set(e, ERR_DATA, "%s: its epochs take %.6g s together, but training_time is "
-                         "%.6g s: a time is wrong", path, sum, all);
-}
-
 static int check_clocks(const struct curve *c, double training_time, double test_time,
                         const char *path, struct err *e)
 {
@@ -187,60 +174,48 @@ static int check_clocks(const struct curve *c, double training_time, double test
     return curve_check(c, path, e);
 }
 
-static struct curve *curve_of_table(const struct epoch_csv *log, struct err *e)
-{
-    struct curve *c = curve_create(log->count, 0, e);
-
-    for (size_t i = 0; c && i < log->count; i++) {
-        c->seconds[i] = log->rows[i].time_per_epoch;
-        c->loss[i] = log->rows[i].loss;
-    }
-    return c;
-}
-
-/* Decodes n bytes, which a NUL follows. Returns the curve, or NULL; then dst is empty. */
-static struct curve *decode_table(const char *text, size_t n, const char *path,
-                                  struct epoch_csv *dst, struct err *e)
-{
-    if (epoch_csv_decode(text, n, path, dst, e))
-        return NULL;
-    struct curve *c = check_times(dst, path, e) ? NULL : curve_of_table(dst, e);
-    if (c && check_clocks(c, dst->rows[0].training_time, dst->rows[0].test_time, path, e)) {
-        curve_destroy(c);
-        c = NULL;
-    }
-    if (!c)
-        epoch_csv_destroy(dst);
-    return c;
-}
-
-int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e)
-{
-    size_t n;
-    char *text = log_file_load(path, &n, e);
-    struct curve *c = text ? decode_table(text, n, path, dst, e) : NULL;
-    int rc = c ? 0 : -1;
-
-    free(text);
-    curve_destroy(c);
-    return rc;
-}
-
+/* Decodes n bytes, which a NUL follows. Checks that the training did not take less time than its
+ * epochs together, apart from rounding (CLOCK_SHARE, CLOCK_S). */
 static int decode_reference(const char *text, size_t n, const char *path, struct result *r,
                             struct err *e)
 {
     struct epoch_csv log;
-    struct curve *c = decode_table(text, n, path, &log, e);
+    double sum = 0;
 
-    if (!c)
+    if (epoch_csv_decode(text, n, path, &log, e))
         return -1;
     r->training_time = log.rows[0].training_time;
     r->test_time = log.rows[0].test_time;
     r->quality.iou = log.rows[0].iou;
-    r->curve = c;
-    curve_measure(c, r);
+    r->curve = curve_create(log.count, 0, e);
+    for (size_t i = 0; r->curve && i < log.count; i++) {
+        r->curve->seconds[i] = log.rows[i].time_per_epoch;
+        r->curve->loss[i] = log.rows[i].loss;
+        sum += log.rows[i].time_per_epoch;
+    }
     epoch_csv_destroy(&log);
+    int rc = !r->curve ? -1
+             : sum > (1 + CLOCK_SHARE) * r->training_time + CLOCK_S
+                 ? err_set(e, ERR_DATA, "%s: its epochs take %.6g s together, but training_time is "
+                           "%.6g s: a time is wrong", path, sum, r->training_time)
+                 : check_clocks(r->curve, r->training_time, r->test_time, path, e);
+    if (rc) {
+        curve_destroy(r->curve);
+        r->curve = NULL;
+        return -1;
+    }
+    curve_measure(r->curve, r);
     return 0;
+}
+
+int log_file_read_reference(const char *path, struct result *r, struct err *e)
+{
+    size_t n;
+    char *text = log_file_load(path, &n, e);
+    int rc = text ? decode_reference(text, n, path, r, e) : -1;
+
+    free(text);
+    return rc;
 }
 
 /* Texts of programs that are known: both words are in each of them, and the pattern's named groups

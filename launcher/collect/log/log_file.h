@@ -27,7 +27,6 @@
 #include "src/cli.h"
 #include "src/clock.h"
 #include "src/err.h"
-#include "src/run/epoch_csv.h"
 
 /* What a user says about the logs of a program, in study.yaml (log, work, quality) or to `unetctl
  * report --logs`. Everything may be absent. */
@@ -131,8 +130,7 @@ struct log_proposal {
 int log_propose(const char *path, const struct log_form *said, struct log_proposal *dst,
                 struct err *e);
 
-/* Reads a table in the reference's form with the same checks. Returns 0, and the caller frees dst
- * with epoch_csv_destroy, or -1. */
-int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e);
+/* Does the same for a table in the reference's form, and refuses any other. */
+int log_file_read_reference(const char *path, struct result *r, struct err *e);
 
 #endif
