@@ -165,13 +165,18 @@ char *log_file_load(const char *path, size_t *n, struct err *e)
 #define CLOCK_SHARE 0.01
 #define CLOCK_S 0.01
 
-static int check_clocks(const struct curve *c, double training_time, double test_time,
-                        const char *path, struct err *e)
+static int check_clocks(const struct result *r, const char *path, struct err *e)
 {
-    if (training_time > CURVE_LONGEST_S || test_time > CURVE_LONGEST_S)
+    const double *seconds = r->curve->seconds;
+
+    if (r->training_time > CURVE_LONGEST_S || r->test_time > CURVE_LONGEST_S)
         return err_set(e, ERR_DATA, "%s: training takes %g s, evaluation %g s: a time is wrong",
-                       path, training_time, test_time);
-    return curve_check(c, path, e);
+                       path, r->training_time, r->test_time);
+    for (size_t i = 0; i < r->curve->n; i++)
+        if (seconds[i] <= 0 || seconds[i] > CURVE_LONGEST_S)
+            return err_set(e, ERR_DATA, "%s: epoch %zu takes %g s: a time is wrong", path, i,
+                           seconds[i]);
+    return 0;
 }
 
 /* Decodes n bytes, which a NUL follows. Checks that the training did not take less time than its
@@ -198,7 +203,7 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
              : sum > (1 + CLOCK_SHARE) * r->training_time + CLOCK_S
                  ? err_set(e, ERR_DATA, "%s: its epochs take %.6g s together, but training_time is "
                            "%.6g s: a time is wrong", path, sum, r->training_time)
-                 : check_clocks(r->curve, r->training_time, r->test_time, path, e);
+                 : check_clocks(r, path, e);
     if (rc) {
         curve_destroy(r->curve);
         r->curve = NULL;
@@ -380,7 +385,7 @@ int log_file_read(const char *path, const struct log_form *form, struct result *
     filled.stepped = 0;
     rc = decode_log(text, n, path, form ? form : &none, &filled, e);
     free(text);
-    if (rc == 0 && check_clocks(filled.curve, filled.training_time, filled.test_time, path, e)) {
+    if (rc == 0 && check_clocks(&filled, path, e)) {
         curve_destroy(filled.curve);
         rc = -1;
     }

@@ -43,15 +43,6 @@ void curve_destroy(struct curve *c)
     free(c);
 }
 
-int curve_check(const struct curve *c, const char *name, struct err *e)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->seconds[i] <= 0 || c->seconds[i] > CURVE_LONGEST_S)
-            return err_set(e, ERR_DATA, "%s: epoch %zu takes %g s: a time is wrong", name, i,
-                           c->seconds[i]);
-    return 0;
-}
-
 static bool has_units(const struct curve *c)
 {
     for (size_t i = 0; c->units && i < c->n; i++)

@@ -50,10 +50,6 @@ void curve_destroy(struct curve *c);
  * time of an epoch that is not positive. */
 #define CURVE_LONGEST_S 1e9
 
-/* Checks the times of all epochs. Returns 0, or -1 with ERR_DATA "NAME: epoch I takes ...",
- * where name is that of the log. */
-int curve_check(const struct curve *c, const char *name, struct err *e);
-
 /* Returns k, the number of intervals at the beginning that are slow because the run warms up: 1 to
  * half of all n. With x(i) the logarithm of the time per unit of work of interval i, and med its
  * median over the m intervals of the second half, k is where this sum is the largest:
