@@ -41,22 +41,6 @@ static int scan_entry(void *arg, size_t i, struct err *e)
     return 0;
 }
 
-static int read_entries(struct scan *s, size_t n, struct results *table, struct err *e)
-{
-    s->rows = mem_zero(n, sizeof *s->rows, e);
-    if (!s->rows)
-        return -1;
-    int rc = parallel_many(n, scan_entry, s, e);
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0 && *s->rows[i].run)
-            rc = results_add(table, &s->rows[i], e);
-        if (rc)
-            result_destroy(&s->rows[i]);
-    }
-    free(s->rows);
-    return rc;
-}
-
 int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
                 struct err *e)
 {
@@ -65,9 +49,16 @@ int scan_folder(struct results *table, const char *dir, scan_f *read, const void
 
     if (n < 0)
         return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
-    int rc = read_entries(&scan, (size_t)n, table, e);
-    for (int i = 0; i < n; i++)
+    scan.rows = mem_zero((size_t)n, sizeof *scan.rows, e);
+    int rc = scan.rows ? parallel_many((size_t)n, scan_entry, &scan, e) : -1;
+    *table = (struct results){.rows = scan.rows, .capacity = (size_t)n};
+    for (int i = 0; i < n; i++) {
+        if (rc == 0 && *scan.rows[i].run)
+            table->rows[table->count++] = scan.rows[i];
+        else if (scan.rows)
+            result_destroy(&scan.rows[i]);
         free(scan.entries[i]);
+    }
     free(scan.entries);
     return rc;
 }
@@ -615,35 +606,23 @@ static int write_study(const struct study *study, const char *label, const struc
     return finish_batch(&batch, dir, lock, rc, e);
 }
 
-static int add_log(const char *src_dir, const char *dst_dir, const char *name, bool own,
-                   struct atomicfile_batch *b, struct err *e)
-{
-    char src[PATH_MAX], dst[PATH_MAX];
-
-    path_format(src, "%s/%s", src_dir, name);
-    path_format(dst, "%s/%s", dst_dir, name);
-    return copy_file(src, dst, own, b, e);
-}
-
 static int write_logs(const char *src_dir, const char *dst_dir, const struct results *table,
                       struct err *e)
 {
     struct atomicfile_batch batch = {0};
-    char path[PATH_MAX];
+    char path[PATH_MAX], src[PATH_MAX];
     int rc = 0, lock;
 
     if (open_folder(dst_dir, &lock, e))
         return -1;
     path_format(path, "%s/results.csv", dst_dir);
     bool own = access(path, F_OK) == 0;
-    for (size_t i = 0; i < table->count && rc == 0; i++) {
-        const struct result *r = &table->rows[i];
-        if (r->state != RESULT_DONE)
-            continue;
-        if (*r->log)
-            rc = add_log(src_dir, dst_dir, r->log, own, &batch, e);
-        if (rc == 0 && *r->images_log)
-            rc = add_log(src_dir, dst_dir, r->images_log, own, &batch, e);
+    for (size_t i = 0; i < 2 * table->count && rc == 0; i++) {
+        const struct result *r = &table->rows[i / 2];
+        const char *name = i % 2 ? r->images_log : r->log;
+        if (r->state == RESULT_DONE && *name)
+            rc = copy_file(path_format(src, "%s/%s", src_dir, name),
+                           path_format(path, "%s/%s", dst_dir, name), own, &batch, e);
     }
     if (rc == 0)
         rc = add_results_table(dst_dir, table, &batch, e);

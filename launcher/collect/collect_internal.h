@@ -100,9 +100,9 @@ void suspects_discard_repeated(struct results *table);
  * r->run empty is skipped. Called from several threads. */
 typedef void scan_f(const void *arg, const char *name, struct result *r);
 
-/* Appends a row to table for each entry of dir that is not hidden or skipped, sorted by name. Many
- * entries are read by several threads. Returns 0, or -1 if memory ran out, or with ERR_DATA if dir
- * cannot be read. */
+/* Fills table, which is empty, with a row for each entry of dir that is not hidden or skipped,
+ * sorted by name. Many entries are read by several threads. Returns 0, or -1 if memory ran out, or
+ * with ERR_DATA if dir cannot be read. */
 int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
                 struct err *e);
 

@@ -280,10 +280,11 @@ static int suspects_discard(struct results *table, struct err *e)
 
 /* ---- folders of logs ---- */
 
-/* A folder of logs, and what the user says of them. */
+/* A folder of logs, what the user says of them, and the rows of its results.csv. */
 struct folder {
     const char *dir;
     const struct log_form *form;
+    struct result *rows;
 };
 
 /* Errors of a log may quote it. Of a link, which may lead to any file of the user, this is said
@@ -405,7 +406,7 @@ static void read_log_entry(const void *arg, const char *name, struct result *r)
 static int read_bare(const char *dir, const struct log_form *form, struct results *table,
                      struct err *e)
 {
-    int rc = scan_folder(table, dir, read_log_entry, &(struct folder){dir, form}, e);
+    int rc = scan_folder(table, dir, read_log_entry, &(struct folder){dir, form, NULL}, e);
 
     if (rc == 0 && table->count == 0)
         return err_set(e, ERR_DATA,
@@ -416,12 +417,6 @@ static int read_bare(const char *dir, const struct log_form *form, struct result
     results_sort(table);
     return rc ? rc : suspects_discard(table, e);
 }
-
-struct collected {
-    const char *dir;
-    const struct log_form *form;
-    struct result *rows;
-};
 
 /* Returns whether two numbers are equal to six decimals, or at least one of them is unknown. */
 static bool agree_if_known(double a, double b)
@@ -481,7 +476,7 @@ static bool is_impossible(const struct result *r)
  * log or scores are invalid, or the log contradicts it. */
 static int read_row(void *arg, size_t i, struct err *e)
 {
-    const struct collected *c = arg;
+    const struct folder *c = arg;
     struct result *r = &c->rows[i], log = *r;
     char path[PATH_MAX], note[128];
     struct err why;
@@ -550,7 +545,7 @@ static int read_collected(const char *dir, const char *path, const struct log_fo
     if (results_read(table, path, e))
         return -1;
     refuse_repeated_rows(table);
-    if (parallel_many(table->count, read_row, &(struct collected){dir, form, table->rows}, e))
+    if (parallel_many(table->count, read_row, &(struct folder){dir, form, table->rows}, e))
         return -1;
     results_sort(table);
     suspects_discard_repeated(table);
