@@ -44,7 +44,7 @@ const char *rule_state_name(enum rule_state state)
 struct rule_facts {
     size_t nseries, fewest, most; /* fewest, most: runs per count */
     bool settings; /* a series is named by its settings, so they were varied */
-    bool base_is_one, setup, records, knows_images, tested;
+    bool setup, records, knows_images, tested;
     bool judged;          /* some run has a quality */
     bool stepped, images; /* some series has no epochs; some counts images */
     int missing;
@@ -53,7 +53,6 @@ struct rule_facts {
 static struct rule_facts gather_facts(const struct analysis *a)
 {
     struct rule_facts f = {.fewest = (size_t)-1,
-                      .base_is_one = true,
                       .setup = true,
                       .records = true,
                       .knows_images = true,
@@ -62,7 +61,6 @@ static struct rule_facts gather_facts(const struct analysis *a)
     for (size_t i = 0; i < a->nseries; i++) {
         const struct series *s = &a->series[i].series;
         f.settings |= strcmp(s->name, s->engine) != 0;
-        f.base_is_one &= s->points[0].gpus == 1;
         f.knows_images &= s->by_units;
         for (size_t k = 0; k < s->npoints; k++) {
             const struct series_point *p = &s->points[k];

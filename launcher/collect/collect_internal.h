@@ -45,8 +45,6 @@ struct run_record {
     bool done;          /* the status in the end line is done */
     /* the wanted quality was reached, or improved no further, before the planned epochs */
     bool stopped_early;
-    char error[256];    /* from an end line with status failed */
-    int exit_code;
 };
 
 /* Reads a record. Returns 0, or -1, for a bad line with ERR_DATA "FILE:LINE: REASON", for a file of

@@ -529,13 +529,9 @@ static int decode_end(struct record_reader *r, const struct record_line *l)
     r->ended = true;
     if (require_text(r, o, "status", status, sizeof status))
         return -1;
-    if (strcmp(status, "failed") == 0) {
-        if (require_text(r, o, "error", d->error, sizeof d->error) ||
-            require_integer(r, l, "exit_code", 1, &code))
-            return -1;
-        d->exit_code = (int)code;
-        return 0;
-    }
+    if (strcmp(status, "failed") == 0)
+        return require_text(r, o, "error", NULL, 0) ||
+                       require_integer(r, l, "exit_code", 1, &code) ? -1 : 0;
     if (strcmp(status, "done"))
         return refuse_record(r, "unknown status", status);
     d->done = true;
