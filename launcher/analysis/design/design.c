@@ -63,7 +63,7 @@ static int find_middle(const struct design_view *v, int low, int high)
 /* Adds the short runs that the next look at a count lacks. Returns their number. */
 static size_t add_look_runs(const struct design_view *v, struct design_round *next, int gpus)
 {
-    size_t wanted = design_view_next_look(v, gpus), asked = design_view_asked(v, gpus, true),
+    size_t wanted = design_view_next_look(v, gpus), asked = design_view_asked(v, gpus, true, false),
            before = next->nruns;
 
     if (wanted > asked)

@@ -33,8 +33,8 @@ int design_view_create(struct design_view *v, const struct design *d, const stru
                        const struct design_round *rounds, size_t nrounds, struct err *e);
 void design_view_destroy(struct design_view *v);
 
-/* Returns the runs of a count in the rounds, without repeats. */
-size_t design_view_asked(const struct design_view *v, int gpus, bool limited);
+/* Returns the runs of a count in the rounds that repeat others, or in those that do not. */
+size_t design_view_asked(const struct design_view *v, int gpus, bool limited, bool repeats);
 /* Returns how many short runs the next look at a count has, or 0 if there is none. */
 size_t design_view_next_look(const struct design_view *v, int gpus);
 /* Returns how many outliers (DESIGN_OUTLIER) among the short runs of a count are not repeated

@@ -156,8 +156,7 @@ static size_t list_short_runs(const struct design_view *v, int gpus, struct shor
     return outliers;
 }
 
-/* Returns the runs of a count in the rounds that repeat others, or in those that do not. */
-static size_t count_asked(const struct design_view *v, int gpus, bool limited, bool repeats)
+size_t design_view_asked(const struct design_view *v, int gpus, bool limited, bool repeats)
 {
     size_t n = 0;
 
@@ -171,7 +170,7 @@ size_t design_view_pending(const struct design_view *v, int gpus)
 {
     struct short_run s[DESIGN_SEEDS], base[DESIGN_SEEDS];
     size_t n, nbase, outliers = list_short_runs(v, gpus, s, &n, base, &nbase),
-           repeated = count_asked(v, gpus, true, true);
+           repeated = design_view_asked(v, gpus, true, true);
 
     return outliers > repeated ? outliers - repeated : 0;
 }
@@ -188,7 +187,7 @@ static size_t find_look(size_t asked)
 
 size_t design_view_next_look(const struct design_view *v, int gpus)
 {
-    size_t look = find_look(design_view_asked(v, gpus, true));
+    size_t look = find_look(design_view_asked(v, gpus, true, false));
 
     return look < DESIGN_SPEED_NLOOKS ? speed_looks[look] : 0;
 }
@@ -205,7 +204,7 @@ static void add_speed_looks(struct design_view *v)
         int gpus = v->design->counts[i];
         const struct series_point *p = find_point(v, gpus);
         size_t n, nbase, outliers = list_short_runs(v, gpus, s, &n, base, &nbase),
-               look = find_look(count_asked(v, gpus, true, false));
+               look = find_look(design_view_asked(v, gpus, true, false));
         if (!n)
             continue;
         struct ratio r = combine(base, nbase, s, n, v->nrounds,
@@ -215,7 +214,7 @@ static void add_speed_looks(struct design_view *v)
                scale = units / series_ideal(v->series, gpus),
                rounding = p->q[QUANTITY_STEADY_EPOCH].resolution /
                           p->q[QUANTITY_STEADY_EPOCH].median;
-        if (outliers > count_asked(v, gpus, true, true)) /* some is not repeated yet */
+        if (outliers > design_view_asked(v, gpus, true, true)) /* some is not repeated yet */
             r.interval = interval_none();
         r.interval.low *= scale * (1 - rounding);
         r.interval.high *= scale * (1 + rounding);
@@ -304,11 +303,6 @@ int design_view_looks(const struct design *d, const struct results *table,
     return 0;
 }
 
-size_t design_view_asked(const struct design_view *v, int gpus, bool limited)
-{
-    return count_asked(v, gpus, limited, false);
-}
-
 static bool is_asked(const struct design_view *v, int gpus, long seed, bool limited)
 {
     for (size_t i = 0; i < v->nrounds; i++)
@@ -325,7 +319,7 @@ enum design_speed design_view_speed(const struct design_view *v, int gpus)
     const struct series_point *p = find_point(v, gpus);
 
     if (!p)
-        return design_view_asked(v, gpus, true) + design_view_asked(v, gpus, false)
+        return design_view_asked(v, gpus, true, false) + design_view_asked(v, gpus, false, false)
                    ? DESIGN_SLOW : DESIGN_UNMEASURED;
     if (p == v->series->points)
         return DESIGN_EFFICIENT;
