@@ -184,7 +184,7 @@ static int print_text(const struct report *r, const char *written, struct err *e
     struct buf b = {0};
     char *text;
 
-    report_document(&d, r, parts || given.proposal ? parts : REPORT_VERDICT);
+    report_document(&d, r, parts || given.proposal ? parts : REPORT_VERDICT, NULL);
     text_write(&d, &form, &b);
     doc_destroy(&d);
     buf_add(&b, b.length && (written || given.proposal) ? "\n" : "");

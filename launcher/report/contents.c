@@ -395,7 +395,7 @@ static void add_definitions(struct doc *d, const struct report *r)
     doc_end(d);
 }
 
-void contents_build(struct doc *d, const struct report *r, unsigned parts, struct figures *f)
+void report_document(struct doc *d, const struct report *r, unsigned parts, struct figures *f)
 {
     doc_init(d);
     snprintf(d->title, sizeof d->title, "%s", r->title);
@@ -427,9 +427,4 @@ void contents_build(struct doc *d, const struct report *r, unsigned parts, struc
         paragraph_describe(&text, &r->series[i]);
         doc_paragraph(d, TO_TEXT, &text);
     }
-}
-
-void report_document(struct doc *d, const struct report *r, unsigned parts)
-{
-    contents_build(d, r, parts, NULL);
 }

@@ -105,7 +105,7 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         goto out;
     if (*figures.why_not)
         log_warn("no PDF and PNG of the figures: %s", figures.why_not);
-    contents_build(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES, &figures);
+    report_document(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES, &figures);
     if (path_write(stage, "report.html", doc_encode(&d, html_write), e) ||
         path_write(stage, "report.md", doc_encode(&d, markdown_write), e) ||
         path_write(stage, "tables.tex", doc_encode(&d, latex_write), e) ||

@@ -77,11 +77,14 @@ int report_create(struct report *r, const struct analysis_source *sources, size_
                   const struct analysis_options *options, struct err *e);
 void report_destroy(struct report *r);
 
-/* Initialises d as a document of some parts, for a terminal: the verdict of each series with the
- * rule, the differences and the problems; for each series a short table, bars (with two counts or
- * more) and the settings; the twelve rules; the paragraph of methods of each series. */
+/* Initialises d as a document of some parts: the verdict of each series with the rule, the
+ * differences and the problems; for each series a short table, bars (with two counts or more) and
+ * the settings; the twelve rules; the paragraph of methods of each series. figures is NULL for a
+ * terminal; otherwise they, all runs and the definitions are parts, too. */
 enum { REPORT_VERDICT = 1, REPORT_NUMBERS = 2, REPORT_RULES = 4, REPORT_PARAGRAPHS = 8 };
-void report_document(struct doc *d, const struct report *r, unsigned parts);
+struct figures;
+void report_document(struct doc *d, const struct report *r, unsigned parts,
+                     struct figures *figures);
 
 /* Writes all files (doc/FORMATS.md) into dir, which is made if necessary. They are written into a
  * hidden folder within dir and moved when all are complete, so that an error before that leaves

@@ -80,8 +80,4 @@ int figures_draw(struct figures *f, const char *dir, struct err *e);
 /* Writes results.csv, and results_2.csv ... of further sources, into dir. Returns 0, or -1. */
 int folder_write_results(const struct report *r, const char *dir, struct err *e);
 
-/* contents.c. Initialises d as a document of these parts and, unless f is NULL, of all figures,
- * runs and definitions. */
-void contents_build(struct doc *d, const struct report *r, unsigned parts, struct figures *f);
-
 #endif

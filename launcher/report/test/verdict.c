@@ -602,7 +602,8 @@ static void say_all(const struct report *r)
     struct doc d;
     struct buf b = {0};
 
-    report_document(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS);
+    report_document(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS,
+                    NULL);
     show_all(&d.root);
     text_write(&d, &form, &b);
     snprintf(all, sizeof all, "%s", b.data);
