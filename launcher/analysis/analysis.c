@@ -30,12 +30,7 @@ static const char *const texts[RULES_COUNT] = {
     "Plot as much as is needed to read the result; join points only where that means something.",
 };
 
-const char *rule_state_name(enum rule_state state)
-{
-    static const char *const names[] = {"met", "not met", "not applicable"};
-
-    return names[state];
-}
+const char *const rule_state_names[] = {"met", "not met", "not applicable"};
 
 #define set_rule(rule, is, ...) \
     ((rule)->state = (is), snprintf((rule)->why, sizeof (rule)->why, __VA_ARGS__))
@@ -488,7 +483,7 @@ static int refuse_results(const struct analysis_source *sources, size_t nsources
     return err_set(e, ERR_DATA,
                    "%s: no run has a result; the first, %.60s (%d GPU%s), is %s: %.300s",
                    sources[0].title, bad->run, bad->gpus, plural(bad->gpus),
-                   result_state_name(bad->state), bad->note);
+                   result_state_names[bad->state], bad->note);
 }
 
 static int refuse_single(const struct analysis *a, int gpus, struct err *e)
@@ -503,7 +498,7 @@ static int refuse_single(const struct analysis *a, int gpus, struct err *e)
         size_t n = strlen(e->text);
         snprintf(e->text + n, sizeof e->text - n,
                  ". Runs without a result are left out; the first, %.60s (%d GPU%s), is %s: %.300s",
-                 bad->run, bad->gpus, plural(bad->gpus), result_state_name(bad->state), bad->note);
+                 bad->run, bad->gpus, plural(bad->gpus), result_state_names[bad->state], bad->note);
     }
     return -1;
 }

@@ -227,7 +227,7 @@ struct rule {
     char why[400];
 };
 
-const char *rule_state_name(enum rule_state state);
+extern const char *const rule_state_names[];
 
 struct analysis_options {
     struct series_facts facts;

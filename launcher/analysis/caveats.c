@@ -682,7 +682,7 @@ static void add_missing(struct decision *d, const struct series *s, const struct
             "%zu of %zu runs have no result and are excluded; the first is %.60s (%d "
             "GPU%s), %s.",
             nmissing, nruns, first->run, first->gpus, plural(first->gpus),
-            result_state_name(first->state));
+            result_state_names[first->state]);
     if (s->points[0].gpus > 1)
         add_caveat(d, CAVEAT_BASE, "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
             s->points[0].gpus, s->points[0].gpus);

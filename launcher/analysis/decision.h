@@ -55,7 +55,7 @@ struct comparison {
     size_t needed;
 };
 
-const char *compare_test_name(enum compare_test test);
+extern const char *const compare_test_names[];
 
 /* The quality of each count of a series, judged against the base case. Lower, below and falls are
  * said of a quality of which more is better, and mean the opposite of one of which less is.

@@ -19,18 +19,13 @@ struct sides {
     size_t na, nb, npairs;
 };
 
-const char *compare_test_name(enum compare_test test)
-{
-    static const char *const names[] = {
-        [COMPARE_NONE] = "none",
-        [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
-        [COMPARE_WELCH] = "Welch's t",
-        [COMPARE_PAIRED_RATIO] = "Student's t of logarithms, runs paired by seed",
-        [COMPARE_FIELLER] = "Fieller",
-    };
-
-    return names[test];
-}
+const char *const compare_test_names[] = {
+    [COMPARE_NONE] = "none",
+    [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
+    [COMPARE_WELCH] = "Welch's t",
+    [COMPARE_PAIRED_RATIO] = "Student's t of logarithms, runs paired by seed",
+    [COMPARE_FIELLER] = "Fieller",
+};
 
 /* Returns the first row from i on that a comparison of q is about, or n: of quality, whole runs. */
 static size_t next_used(const struct result *rows, size_t i, size_t n, enum quantity q)

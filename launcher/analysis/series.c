@@ -499,7 +499,7 @@ const char *series_quantity_name(const struct series *s, enum quantity q)
 {
     return q == QUANTITY_QUALITY                         ? s->quality
            : q == QUANTITY_STEADY_EPOCH && s->stepped ? "steady interval"
-                                                     : quantity_name(q);
+                                                     : quantities[q].name;
 }
 
 const char *series_collapsed(const struct series *s)

@@ -113,7 +113,7 @@ struct series_facts {
     enum series_mode mode;
 };
 
-/* Returns quantity_name, but with the series' word for quality. */
+/* Returns quantities[q].name, but with the series' word for quality. */
 const char *series_quantity_name(const struct series *s, enum quantity q);
 
 /* Returns series.quality as it stands at the beginning of a sentence or in a title. */

@@ -38,7 +38,7 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
     char rate[48];
 
-    buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
+    buf_addf(&line, "%s: %s", r->run, result_state_names[r->state]);
     if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
     else if (result_is_rate(r) && *r->unit)
@@ -100,7 +100,7 @@ static void list_incomplete(const struct results *table, struct buf *b)
             buf_add(b, ", ...");
             return;
         }
-        buf_addf(b, "%s%s is %s", named > 1 ? ", " : "", r->run, result_state_name(r->state));
+        buf_addf(b, "%s%s is %s", named > 1 ? ", " : "", r->run, result_state_names[r->state]);
     }
 }
 

@@ -323,7 +323,7 @@ static void add_rules(struct doc *d, const struct report *r)
     doc_begin(d, ROLE_TERMS, outputs, "%s", "");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
-        snprintf(name, sizeof name, "%d. %s: %s", rule->number, rule_state_name(rule->state),
+        snprintf(name, sizeof name, "%d. %s: %s", rule->number, rule_state_names[rule->state],
                  rule->text);
         doc_term(d, outputs, name, rule->why);
     }
@@ -385,7 +385,7 @@ static void add_definitions(struct doc *d, const struct report *r)
         doc_term(d, TO_PAGES, common[i][0], common[i][1]);
     for (enum quantity q = 0; q < QUANTITY_COUNT; q++)
         if (is_defined(r, q))
-            doc_term(d, TO_PAGES, quantity_name(q), quantity_definition(q));
+            doc_term(d, TO_PAGES, quantities[q].name, quantities[q].text);
     if (!has_epochs(r))
         doc_term(d, TO_PAGES, "steady interval",
                  "The median of the times between two rows of a run's log after warming up: "

@@ -60,7 +60,7 @@ static json_t *encode_interval(const struct interval *i)
     return interval_is_known(i) && isfinite(i->low) && isfinite(i->high)
                ? OBJECT({"low", number(i->low)}, {"high", number(i->high)},
                         {"level", number(i->level)},
-                        {"method", json_string(interval_method_name(i->method))})
+                        {"method", json_string(interval_method_names[i->method])})
                : json_null();
 }
 
@@ -79,7 +79,7 @@ static json_t *encode_ratio(const struct ratio *r)
 
 static json_t *add_comparison(json_t *o, const struct comparison *c)
 {
-    return ADD(o, {"test", json_string(compare_test_name(c->test))}, {"n", integer(c->n)},
+    return ADD(o, {"test", json_string(compare_test_names[c->test])}, {"n", integer(c->n)},
                {"a", number(c->a)}, {"b", number(c->b)},
                {"difference", number(c->difference)}, {"interval", encode_interval(&c->interval)},
                {"p", number(c->p)}, {"family", integer(c->nfamily)},
@@ -101,7 +101,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
         [QUANTITY_TRAINING] = "training_time", [QUANTITY_QUALITY] = quality_key(p->rows)};
 
     for (enum quantity q = 0; q < QUANTITY_COUNT; q++)
-        json_object_set_new(o, keys[q] ? keys[q] : quantity_key(q), encode_summary(&p->q[q]));
+        json_object_set_new(o, keys[q] ? keys[q] : quantities[q].key, encode_summary(&p->q[q]));
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
@@ -110,7 +110,7 @@ static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
     json_t *o = json_object();
 
     for (int q = 0; q < QUANTITY_NTIMES; q++)
-        json_object_set_new(o, quantity_key((enum quantity)q), encode_ratio(&ratios[q]));
+        json_object_set_new(o, quantities[q].key, encode_ratio(&ratios[q]));
     return ADD(o, {"images_per_s", encode_ratio(by_units)});
 }
 
@@ -330,7 +330,7 @@ static json_t *encode_pair(const struct report *r, const struct analysis_pair *p
         const struct analysis_difference *d = &pair->differences[i];
         json_array_append_new(list, ADD(add_comparison(json_object(), &d->compare),
                                         {"gpus", json_integer(d->gpus)},
-                                        {"quantity", json_string(quantity_key(d->quantity))},
+                                        {"quantity", json_string(quantities[d->quantity].key)},
                                         {"ratio", encode_ratio(&d->ratio)}));
     }
     return OBJECT({"a", text(r->series[pair->a].label)}, {"b", text(r->series[pair->b].label)},
@@ -344,7 +344,7 @@ static json_t *encode_rules(const struct rule rules[RULES_COUNT])
     for (int i = 0; i < RULES_COUNT; i++)
         json_array_append_new(list, OBJECT({"rule", json_integer(rules[i].number)},
                                            {"text", json_string(rules[i].text)},
-                                           {"state", json_string(rule_state_name(rules[i].state))},
+                                           {"state", json_string(rule_state_names[rules[i].state])},
                                            {"why", text(rules[i].why)}));
     return list;
 }
@@ -354,7 +354,7 @@ static json_t *encode_run(const struct result *r)
     json_t *o = OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
                        {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
                        {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
-                       {"state", json_string(result_state_name(r->state))},
+                       {"state", json_string(result_state_names[r->state])},
                   {"epochs", json_integer(r->epochs)}, {"first_epoch_s", number(r->first_epoch_s)},
                        {"median_epoch_s", number(r->median_epoch_s)},
                        {"training_time", number(r->training_time)},

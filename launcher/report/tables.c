@@ -73,7 +73,7 @@ static void add_test(struct table *t, const struct comparison *c)
         table_number(t, "p", c->p, 3);
     else
         table_word(t, "p", "< 0.001");
-    table_text(t, "test", "%s", c->test == COMPARE_NONE ? "" : compare_test_name(c->test));
+    table_text(t, "test", "%s", c->test == COMPARE_NONE ? "" : compare_test_names[c->test]);
 }
 
 /* Returns how the intervals of speed-ups are made, or NULL if there are none. */
@@ -83,7 +83,7 @@ static const char *method_of(const struct series *s)
 
     for (size_t i = s->npoints; i-- > 0;) {
         const struct interval *known = &series_speedup(s, &s->points[i])->interval;
-        method = interval_is_known(known) ? interval_method_name(known->method) : method;
+        method = interval_is_known(known) ? interval_method_names[known->method] : method;
     }
     return method;
 }
@@ -572,7 +572,7 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         table_number(t, "GPUs", r->gpus, 0);
         table_word(t, "seed", "%ld", r->seed);
         table_word(t, "attempt", "%d", r->attempt);
-        table_text(t, "state", "%s", result_state_name(r->state));
+        table_text(t, "state", "%s", result_state_names[r->state]);
         table_word(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
         table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
         table_number(t, stepped ? "all steps s" : "training s", r->training_time, 1);

@@ -531,7 +531,7 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
     if (cause != QUANTITY_COUNT)
         buf_addf(b, ": of its %.1f s, %s takes %.1f s, with %d GPU%s it was %.1f s of %.1f s",
                  p->q[QUANTITY_WHOLE].median,
-                 cause == QUANTITY_FIRST_EPOCH ? "the first epoch" : quantity_name(cause),
+                 cause == QUANTITY_FIRST_EPOCH ? "the first epoch" : quantities[cause].name,
                  p->q[cause].median, base->gpus, plural(base->gpus), base->q[cause].median,
                  base->q[QUANTITY_WHOLE].median);
     buf_add(b, ".\n");

@@ -78,7 +78,7 @@ static int decode(const json_t *o, const char *file, struct rounds_record *dst, 
     int s = DESIGN_CONTINUE;
 
     while (s <= DESIGN_FAILED &&
-           strcmp(jsonio_text(o, "state"), design_state_name((enum design_state)s)) != 0)
+           strcmp(jsonio_text(o, "state"), design_state_names[s]) != 0)
         s++;
     *v = (struct design_outcome){.state = (enum design_state)s,
                                  .gpus = (int)jsonio_integer(o, "gpus"),
@@ -139,7 +139,7 @@ static int rounds_file_write(const struct ledger *l, const struct rounds_record 
     for (size_t i = 0; i < r->count; i++)
         json_array_append_new(rounds, encode_round(r, i));
     json_t *o = json_pack("{s:i, s:s, s:i, s:s, s:f, s:O, s:o}", "schema", 1, "state",
-                          design_state_name(v->state), "gpus", v->gpus, "why", v->why, "gpu_hours",
+                          design_state_names[v->state], "gpus", v->gpus, "why", v->why, "gpu_hours",
                           v->gpu_hours, "design", r->design, "rounds", rounds);
     char *text = o ? json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(o);
@@ -161,7 +161,7 @@ bool rounds_file_describe(const struct ledger *l, char dst[ROUNDS_FILE_TEXT])
                  r.rounds[n - 1].reason);
     else if (n)
         snprintf(dst, ROUNDS_FILE_TEXT, "%s after %zu round%s and %.3g GPU-hours: %s",
-                 design_state_name(v->state), n, plural((long)n), v->gpu_hours, v->why);
+                 design_state_names[v->state], n, plural((long)n), v->gpu_hours, v->why);
     rounds_file_destroy(&r);
     return n > 0;
 }
@@ -399,7 +399,7 @@ static int check_result(const struct rounds *r, const struct result *row, bool l
     if (!judged && !r->count_failed)
         return err_set(e, ERR_DATA, "%s %s%s (%s); --count-failed counts it as failed and continues",
                        row->run, done ? "has no " : "is ",
-                       done ? result_quality_word(row) : result_state_name(row->state),
+                       done ? result_quality_word(row) : result_state_names[row->state],
                        done ? "did it diverge?" : row->note);
     if (row->state == RESULT_DONE && limited && row->limited != 1)
         return err_set(e, ERR_CONFIG, "%s was a whole training, as it ended before the limit of short "

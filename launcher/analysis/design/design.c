@@ -12,32 +12,22 @@
 #include "src/rng.h"
 #include "src/stat.h"
 
-const char *design_state_name(enum design_state state)
-{
-    static const char *const names[] = {
-        [DESIGN_CONTINUE] = "continue",       [DESIGN_DECIDED] = "decided",
-        [DESIGN_UNDECIDED] = "undecided",     [DESIGN_BUDGET] = "budget",
-        [DESIGN_UNREACHABLE] = "unreachable", [DESIGN_FAILED] = "failed",
-    };
+const char *const design_state_names[] = {
+    [DESIGN_CONTINUE] = "continue",       [DESIGN_DECIDED] = "decided",
+    [DESIGN_UNDECIDED] = "undecided",     [DESIGN_BUDGET] = "budget",
+    [DESIGN_UNREACHABLE] = "unreachable", [DESIGN_FAILED] = "failed",
+};
 
-    return names[state];
-}
-
-static const char *how_name(enum design_how how)
-{
-    static const char *const names[] = {
-        [DESIGN_NOT_TESTED] = "not tested",
-        [DESIGN_HOLDS] = "holds",
-        [DESIGN_FALLS] = "falls",
-        [DESIGN_FUTILE] = "unlikely to be shown to hold",
-        [DESIGN_NOT_SHOWN] = "not shown to hold",
-        [DESIGN_LAPSED] = "not shown to hold, as runs collapsed or ended far worse",
-        [DESIGN_BY_CONSTRUCTION] = "holds by construction",
-        [DESIGN_SPEED_ALONE] = "by speed alone",
-    };
-
-    return names[how];
-}
+static const char *const how_names[] = {
+    [DESIGN_NOT_TESTED] = "not tested",
+    [DESIGN_HOLDS] = "holds",
+    [DESIGN_FALLS] = "falls",
+    [DESIGN_FUTILE] = "unlikely to be shown to hold",
+    [DESIGN_NOT_SHOWN] = "not shown to hold",
+    [DESIGN_LAPSED] = "not shown to hold, as runs collapsed or ended far worse",
+    [DESIGN_BY_CONSTRUCTION] = "holds by construction",
+    [DESIGN_SPEED_ALONE] = "by speed alone",
+};
 
 /* Returns the unmeasured candidate between two counts that is the closest to their middle of
  * ratios, or 0. */
@@ -427,7 +417,7 @@ static void explain_end(const struct design_view *v, struct design_outcome *outc
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
                  outcome->tests[outcome->ntests - 1].gpus,
                  plural(outcome->tests[outcome->ntests - 1].gpus),
-                 outcome->how == DESIGN_FALLS ? "shown to fall" : how_name(outcome->how),
+                 outcome->how == DESIGN_FALLS ? "shown to fall" : how_names[outcome->how],
                  outcome->state == DESIGN_DECIDED ? ", and no smaller count is left"
                                                   : ", and no further count may be tested");
     else
@@ -512,7 +502,7 @@ static void describe_test(const struct design_test *t, struct buf *b)
     if (t->how != DESIGN_NOT_TESTED)
         buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN ||
                                  t->how == DESIGN_LAPSED ? "is " : "",
-                 how_name(t->how));
+                 how_names[t->how]);
     if (t->look)
         buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);
     if (interval_is_known(&t->interval) && !isnan(t->estimate))

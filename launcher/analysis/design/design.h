@@ -148,8 +148,7 @@ struct design_outcome {
     char why[440];           /* a sentence without its full stop */
 };
 
-/* Returns "continue", "decided" ... */
-const char *design_state_name(enum design_state state);
+extern const char *const design_state_names[];
 
 /* Computes the outcome from the sorted table and the rounds made, whose runs have all ended, and
  * with DESIGN_CONTINUE the next round. Runs without a result count as failed and are not repeated.

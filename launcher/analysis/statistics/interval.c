@@ -17,20 +17,15 @@ bool interval_is_known(const struct interval *i)
     return i->method != INTERVAL_NONE;
 }
 
-const char *interval_method_name(enum interval_method method)
-{
-    static const char *const names[] = {
-        [INTERVAL_NONE] = "none",
-        [INTERVAL_ORDER] = "order statistics of the runs",
-        [INTERVAL_FIELLER] = "Fieller (ratio of means, normal values)",
-        [INTERVAL_PAIRS] = "Student's t of the logarithms of the ratios of pairs",
-        [INTERVAL_T] = "Student's t (normal values)",
-        [INTERVAL_JACKKNIFE] = "jackknife of the logarithm",
-        [INTERVAL_EPOCHS] = "order statistics within one run",
-    };
-
-    return names[method];
-}
+const char *const interval_method_names[] = {
+    [INTERVAL_NONE] = "none",
+    [INTERVAL_ORDER] = "order statistics of the runs",
+    [INTERVAL_FIELLER] = "Fieller (ratio of means, normal values)",
+    [INTERVAL_PAIRS] = "Student's t of the logarithms of the ratios of pairs",
+    [INTERVAL_T] = "Student's t (normal values)",
+    [INTERVAL_JACKKNIFE] = "jackknife of the logarithm",
+    [INTERVAL_EPOCHS] = "order statistics within one run",
+};
 
 struct interval interval_ratio(const struct interval *a, const struct interval *b)
 {

@@ -47,8 +47,8 @@ struct interval interval_none(void);
 /* Returns whether it has ends, which may be infinite: its method is not INTERVAL_NONE. */
 bool interval_is_known(const struct interval *i);
 
-/* Returns the method in words, for a legend: "Fieller (ratio of means, normal values)". */
-const char *interval_method_name(enum interval_method method);
+/* The methods in words, for a legend: "Fieller (ratio of means, normal values)". */
+extern const char *const interval_method_names[];
 
 /* Returns a / b at a joint level of a.level + b.level - 1 (Bonferroni), or no interval if either is
  * unknown or b is not positive. */

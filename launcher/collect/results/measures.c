@@ -292,15 +292,12 @@ double scores_class_iou(const struct score_class *c)
 
 /* ---- quantities ---- */
 
-struct definition {
-    const char *key, *name, *text;
-    size_t offset; /* of the member in struct result, or COMPUTED */
-};
+/* the last two members of quantity_words */
+#define COMPUTED (size_t)-1, 0
+#define IN(member) offsetof(struct result, member), 0
+#define IN_KWH(member) offsetof(struct result, energy.member), 3.6e6
 
-#define COMPUTED ((size_t)-1)
-#define IN(member) offsetof(struct result, member)
-
-static const struct definition definitions[QUANTITY_COUNT] = {
+const struct quantity_words quantities[QUANTITY_COUNT] = {
     [QUANTITY_STARTUP] = {"startup_s", "start-up",
                           "from the start of the process to its first training step",
                           IN(startup_s)},
@@ -359,18 +356,18 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                        IN(quality.dice)},
     [QUANTITY_ENERGY] = {"energy_kwh", "energy",
                          "of the GPUs over the whole run, measured, or watts per GPU times GPU-hours",
-                         COMPUTED},
+                         IN_KWH(gpus_j)},
     [QUANTITY_UNIT_ENERGY] = {"joules_per_unit", "energy of a unit of work",
                               "of the GPUs in a steady epoch, measured, over the work of it",
                               COMPUTED},
     [QUANTITY_CPU_ENERGY] = {"cpu_energy_kwh", "energy of CPUs",
                              "of the CPU packages of the run's nodes (RAPL), with all that ran on "
-                             "them; it is not part of the energy", COMPUTED},
+                             "them; it is not part of the energy", IN_KWH(cpus_j)},
     [QUANTITY_NODE_ENERGY] = {"node_energy_kwh", "energy of whole nodes, by Slurm",
                               "ConsumedEnergy of Slurm's accounting over the whole job, for runs that had "
                               "their nodes for themselves, where no GPU was measured; which parts of a "
                               "node are counted depends on the cluster (AcctGatherEnergyType)",
-                              COMPUTED},
+                              IN_KWH(nodes_j)},
     [QUANTITY_GPU_POWER] = {"gpu_watts", "power of a GPU", "mean over GPUs and time, measured",
                             IN(gpu.watts)},
     [QUANTITY_GPU_BUSY] = {"gpu_busy", "GPUs in use",
@@ -384,21 +381,6 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                              IN(gpu.memory_mib)},
 };
 
-const char *quantity_key(enum quantity q)
-{
-    return definitions[q].key;
-}
-
-const char *quantity_name(enum quantity q)
-{
-    return definitions[q].name;
-}
-
-const char *quantity_definition(enum quantity q)
-{
-    return definitions[q].text;
-}
-
 double quantity_of(const struct result *r, enum quantity q)
 {
     if (q == QUANTITY_WHOLE && !isnan(r->job_s))
@@ -409,16 +391,10 @@ double quantity_of(const struct result *r, enum quantity q)
                (isnan(r->test_time) ? 0 : r->test_time);
     if (q == QUANTITY_QUALITY)
         return result_quality(r);
-    if (q == QUANTITY_ENERGY)
-        return r->energy.gpus_j / 3.6e6;
-    if (q == QUANTITY_CPU_ENERGY)
-        return r->energy.cpus_j / 3.6e6;
-    if (q == QUANTITY_NODE_ENERGY)
-        return r->energy.nodes_j / 3.6e6;
     if (q == QUANTITY_UNIT_ENERGY)
         return r->energy.epoch_j / r->units;
-    const void *field = (const char *)r + definitions[q].offset;
-    return *(const double *)field;
+    const void *field = (const char *)r + quantities[q].offset;
+    return *(const double *)field / (quantities[q].parts > 0 ? quantities[q].parts : 1);
 }
 
 size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst)

@@ -193,7 +193,7 @@ static const struct column columns[] = {
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
 
-static const char *const state_names[] = {
+const char *const result_state_names[] = {
     [RESULT_DONE] = "done",           [RESULT_FAILED] = "failed",
     [RESULT_CANCELLED] = "cancelled", [RESULT_KILLED] = "killed",
     [RESULT_RUNNING] = "running",     [RESULT_PENDING] = "pending",
@@ -201,12 +201,7 @@ static const char *const state_names[] = {
     [RESULT_ELASTIC] = "elastic",     [RESULT_NOT_STARTED] = "not started",
     [RESULT_MISSING] = "missing",     [RESULT_UNREAD] = "unread",
 };
-enum { NSTATES = sizeof state_names / sizeof state_names[0] };
-
-const char *result_state_name(enum result_state state)
-{
-    return state_names[state];
-}
+enum { NSTATES = sizeof result_state_names / sizeof *result_state_names };
 
 bool result_by_accuracy(const struct result *r)
 {
@@ -361,7 +356,7 @@ static void encode_cell(struct buf *b, const struct column *c, const struct resu
         buf_addf(b, "%ld", *(const long *)field);
         break;
     case STATE:
-        buf_add(b, result_state_name(*(const enum result_state *)field));
+        buf_add(b, result_state_names[*(const enum result_state *)field]);
         break;
     case REAL:
         if (isfinite(*(const double *)field))
@@ -464,7 +459,7 @@ static int decode_real(const char *text, double *value)
 static int decode_state(const char *text, enum result_state *state)
 {
     for (int i = 0; i < NSTATES; i++)
-        if (strcmp(text, state_names[i]) == 0) {
+        if (strcmp(text, result_state_names[i]) == 0) {
             *state = (enum result_state)i;
             return 0;
         }

@@ -277,7 +277,7 @@ struct results {
     size_t capacity; /* allocated rows */
 };
 
-const char *result_state_name(enum result_state state);
+extern const char *const result_state_names[];
 
 /* Returns whether accuracy is the measure of the run's quality. */
 bool result_by_accuracy(const struct result *r);
@@ -366,12 +366,13 @@ enum quantity {
     QUANTITY_COUNT
 };
 
-/* "steady_epoch_s", for JSON keys and columns */
-const char *quantity_key(enum quantity q);
-/* "steady epoch" */
-const char *quantity_name(enum quantity q);
-/* Returns one sentence that defines the quantity. */
-const char *quantity_definition(enum quantity q);
+extern const struct quantity_words {
+    const char *key;  /* "steady_epoch_s", for JSON keys and columns */
+    const char *name; /* "steady epoch" */
+    const char *text; /* one sentence that defines the quantity */
+    size_t offset;    /* of its number in struct result, in `parts` of 1, or that it is computed */
+    double parts;     /* 0: in whole ones */
+} quantities[QUANTITY_COUNT];
 
 /* Returns the quantity of a run, or NaN if it is unknown. */
 double quantity_of(const struct result *r, enum quantity q);

@@ -13,8 +13,8 @@ static void check(enum run_phase phase, enum state state, const char *reason,
     result_init(&r);
     snprintf(status.reason, sizeof status.reason, "%s", reason);
     unfinished_decide(&r, &status);
-    is_str(result_state_name(r.state), result_state_name(want), "%s is %s", state_name(state),
-           result_state_name(want));
+    is_str(result_state_names[r.state], result_state_names[want], "%s is %s", state_name(state),
+           result_state_names[want]);
     is_str(r.note, note, "the note explains it");
 }
 

@@ -77,7 +77,7 @@ static void make(const struct design *d, const struct design_truth *t,
         run_round(d, t, &rounds[nrounds], edit, used);
     }
     printf("# %zu rounds, %.1f GPU-hours, %s: %s\n", nrounds, outcome.gpu_hours,
-           design_state_name(outcome.state), outcome.why);
+           design_state_names[outcome.state], outcome.why);
     results_destroy(&own);
 }
 

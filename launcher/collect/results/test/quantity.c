@@ -17,8 +17,8 @@ int main(void)
     near(quantity_of(&r, QUANTITY_QUALITY), 0.5, 0, "a quantity of the row is returned");
     near(quantity_of(&r, QUANTITY_COMM), NAN, 0, "a quantity that the row lacks is NaN");
     for (int q = 0; q < QUANTITY_COUNT; q++)
-        ok(quantity_key((enum quantity)q) && quantity_name((enum quantity)q) &&
-           quantity_definition((enum quantity)q),
-           "%s is defined", quantity_key((enum quantity)q));
+        ok(quantities[q].key && quantities[q].name &&
+           quantities[q].text,
+           "%s is defined", quantities[q].key);
     return done_testing();
 }
