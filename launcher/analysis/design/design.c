@@ -546,27 +546,16 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
 #define MOST_SERIAL 0.05
 
 /* What random numbers are used for. */
-enum { TIME = 71, QUALITY, QUALITY_SEED, SERIAL };
-
-static double draw_quality(const struct design_truth *t, const struct design_place *p)
-{
-    return 1 + DESIGN_EXPECT_MARGIN *
-                   (t->scatter * rng_normal(QUALITY, p->study, p->number) +
-                    t->scatter_seed * rng_normal(QUALITY_SEED, p->study, (uint64_t)p->seed) -
-                    (t->loss ? t->loss(t->arg, p->gpus) : 0) -
-                    (t->lapse ? t->lapse(t->arg, p) : 0));
-}
+enum { TIME = 71, QUALITY, SERIAL = 74 };
 
 int design_expect_run(const struct design_truth *t, const struct design *d,
                       const struct design_run *run, size_t round, uint64_t study,
                       struct results *table, struct err *e)
 {
     int gpus = run->gpus;
-    struct design_place p = {gpus, run->seed, run->limited, round, study,
-                             ((uint64_t)gpus << 32) + ((uint64_t)run->seed << 1) + run->limited};
+    uint64_t number = ((uint64_t)gpus << 32) + ((uint64_t)run->seed << 1) + run->limited;
     double epoch = t->time(t->arg, gpus) *
-                   fmax(0.01, 1 + t->noise * rng_normal(TIME, study, p.number)) *
-                   (t->disturb ? t->disturb(t->arg, &p) : 1);
+                   fmax(0.01, 1 + t->noise * rng_normal(TIME, study, number));
     struct result r;
 
     result_init(&r);
@@ -575,14 +564,15 @@ int design_expect_run(const struct design_truth *t, const struct design *d,
     snprintf(r.quality.metric, sizeof r.quality.metric, "score");
     r.gpus = gpus, r.seed = run->seed, r.state = RESULT_DONE, r.limited = run->limited;
     r.median_epoch_s = epoch, r.epochs = t->epochs;
-    r.startup_s = t->start_s > 0 ? t->start_s : NAN;
     if (run->limited) {
         r.limited_s = d->short_s;
     } else {
-        r.test_time = t->evaluation_s > 0 ? t->evaluation_s : NAN;
         r.training_time = (double)t->epochs * epoch;
-        r.quality.value = draw_quality(t, &p);
+        r.quality.value = 1 + DESIGN_EXPECT_MARGIN * t->scatter *
+                                  rng_normal(QUALITY, study, number);
     }
+    if (t->edit)
+        t->edit(t->arg, round, study, &r);
     if (!run->limited && d->shared) {
         if (!(r.curve = curve_create(1, 0, e)))
             return -1;

@@ -164,33 +164,18 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
 /* Simulations of designs on assumed times, noise and scatter: what they cost, and,
  * where the truth is known, how often they are right. */
 
-/* A run of a simulated study. */
-struct design_place {
-    int gpus;
-    long seed;
-    bool limited;
-    size_t round;    /* from 0 */
-    uint64_t study;  /* the number of the random draws */
-    uint64_t number; /* unique in a study */
-};
-
 struct design_truth {
     double (*time)(const void *arg, int gpus); /* seconds of a steady epoch */
-    const void *arg;                           /* of all functions */
-    long epochs;         /* of a whole run */
-    double start_s, evaluation_s; /* of a whole run, and the first of a short one */
-    double noise;        /* relative standard deviation of a run's times */
-    /* by what the times of a run are multiplied besides; NULL: nothing */
-    double (*disturb)(const void *arg, const struct design_place *p);
-    double scatter;      /* standard deviation of a run's quality, in margins */
-    double scatter_seed; /* the same of a term that runs of equal seeds share */
-    double (*loss)(const void *arg, int gpus); /* margins by which quality is lower; NULL: none */
-    /* margins by which that of a run is lower besides; NULL: none */
-    double (*lapse)(const void *arg, const struct design_place *p);
+    const void *arg;                           /* of both functions */
+    long epochs;    /* of a whole run */
+    double noise;   /* relative standard deviation of a run's times */
+    double scatter; /* standard deviation of a run's quality, in margins */
+    /* Changes a run as drawn, of this round (from 0) and with the number of its study; NULL: none
+     * is. */
+    void (*edit)(const void *arg, size_t round, uint64_t study, struct result *r);
 };
 
-/* Adds a run to table: with a quality of 1, less what falls, where a margin counts as
- * DESIGN_EXPECT_MARGIN. */
+/* Adds a run to table, with a quality about 1, where a margin counts as DESIGN_EXPECT_MARGIN. */
 #define DESIGN_EXPECT_MARGIN 0.01
 int design_expect_run(const struct design_truth *t, const struct design *d,
                       const struct design_run *run, size_t round, uint64_t study,

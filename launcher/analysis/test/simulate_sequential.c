@@ -93,9 +93,15 @@ static double seconds(const void *arg, int gpus)
                       l->contention * (gpus - 1)) * (gpus % 4 == 2 ? 1 + l->odd : 1);
 }
 
+/* A run of a study. */
+struct place {
+    int gpus;
+    uint64_t study, number; /* number: unique in a study */
+};
+
 /* Returns how much slower the slowest of the neighbouring nodes of a run is: the first of 8 is the
  * slow one, and the others differ from study to study. */
-static double slowest_node(const struct law *l, const struct design_place *p)
+static double slowest_node(const struct law *l, const struct place *p)
 {
     int width = (p->gpus + 1) / 2,
         first = (int)(rng_uniform(92, p->study, p->number) * (9 - width));
@@ -107,7 +113,7 @@ static double slowest_node(const struct law *l, const struct design_place *p)
 }
 
 /* Student's t with 3 degrees of freedom, scaled to a standard deviation of 1. */
-static double heavy_tail(const struct design_place *p)
+static double heavy_tail(const struct place *p)
 {
     double squares = 0;
 
@@ -116,19 +122,15 @@ static double heavy_tail(const struct design_place *p)
     return rng_normal(97, p->study, p->number) / sqrt(squares);
 }
 
-static double disturb(const void *arg, const struct design_place *p)
+static double disturb(const struct law *l, const struct place *p, size_t round)
 {
-    const struct law *l = arg;
-
-    return slowest_node(l, p) * (1 + l->drift * (double)p->round) *
+    return slowest_node(l, p) * (1 + l->drift * (double)round) *
            (l->heavy ? fmax(0.1, 1 + l->noise * heavy_tail(p)) : 1) *
            (rng_uniform(98, p->study, p->number) < l->outliers ? 1.5 : 1);
 }
 
-static double lapse(const void *arg, const struct design_place *p)
+static double lapse(const struct law *l, const struct place *p)
 {
-    const struct law *l = arg;
-
     return (p->gpus > 1 || l->lapse_all) && rng_uniform(99, p->study, p->number) < l->lapses
                ? l->lapse : 0;
 }
@@ -138,12 +140,28 @@ static double efficiency(const struct law *l, int gpus)
     return seconds(l, 1) / seconds(l, gpus) / gpus;
 }
 
-static double loss(const void *arg, int gpus)
+static double loss(const struct law *l, int gpus)
 {
-    const struct law *l = arg;
-
     return l->fall * (l->falls == EVENLY ? (gpus - 1.) / (counts[NCOUNTS - 1] - 1)
                                          : (double)(l->falls_at >> gpus & 1));
+}
+
+/* Applies all of the law but the time to a run. */
+static void change(const void *arg, size_t round, uint64_t study, struct result *r)
+{
+    const struct law *l = arg;
+    const struct place p = {r->gpus, study, ((uint64_t)r->gpus << 32) + ((uint64_t)r->seed << 1) +
+                                                (r->limited == 1)};
+
+    r->median_epoch_s *= disturb(l, &p, round);
+    r->startup_s = l->start > 0 ? l->start * EPOCHS * ONE_GPU : NAN;
+    if (r->limited == 1)
+        return;
+    r->test_time = l->evaluation > 0 ? l->evaluation * EPOCHS * ONE_GPU : NAN;
+    r->training_time = EPOCHS * r->median_epoch_s;
+    r->quality.value += DESIGN_EXPECT_MARGIN *
+                        (l->scatter * rng_normal(73, study, (uint64_t)r->seed) -
+                         loss(l, r->gpus) - lapse(l, &p));
 }
 
 /* Returns the mean loss of the runs of a count that do not collapse. */
@@ -275,9 +293,7 @@ static void study(size_t i, uint64_t number, double *values)
 
     const struct design_truth t = {
         .time = seconds, .arg = &l, .epochs = EPOCHS, .noise = l.heavy ? 0 : l.noise,
-        .start_s = l.start * EPOCHS * ONE_GPU, .evaluation_s = l.evaluation * EPOCHS * ONE_GPU,
-        .disturb = disturb, .scatter = l.scatter, .scatter_seed = l.scatter, .loss = loss,
-        .lapse = lapse};
+        .scatter = l.scatter, .edit = change};
     for (d.ncounts = 0; d.ncounts < NCOUNTS; d.ncounts++)
         d.counts[d.ncounts] = counts[d.ncounts];
     for (d.nseeds = 0; d.nseeds < DESIGN_SEEDS; d.nseeds++)
