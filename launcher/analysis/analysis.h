@@ -31,8 +31,7 @@
 #include "src/err.h"
 
 /* Time to accuracy = epochs to the target x seconds per epoch. The two factors separate what a
- * larger batch costs (more epochs) from what the hardware gains (fewer seconds). A count, N, is a
- * number of GPUs that runs were measured on; base is the smallest. */
+ * larger batch costs (more epochs) from what the hardware gains (fewer seconds). */
 
 #define CONVERGENCE_SCATTER 3
 

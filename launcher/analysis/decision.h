@@ -169,9 +169,7 @@ struct disturbance {
 bool disturbance_is_slow(const struct disturbance *d);
 
 /* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All sentences
- * of a report about what to use, what limits scaling and what to measure next are made from it. A
- * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
- * steady means the epochs after warming up.
+ * of a report about what to use, what limits scaling and what to measure next are made from it.
  *
  * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
  * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold, or else

@@ -67,31 +67,20 @@ void run_record_destroy(struct run_record *r);
  * the reason, or an XID. */
 void run_energy_measure(const char *study_dir, struct result *r);
 
-/* The energy of a run's nodes by Slurm's accounting, where nothing beside the run has measured its
- * GPUs. The answer is kept in the attempt's folder, as accounting forgets jobs. */
-
-/* Sets the energy of the nodes of runs that ended in the last 30 days, from the folders of their
- * attempts, or else from Slurm. Runs that shared nodes or a job, or whose job was not counted for
- * nearly the whole run, have none. Without an answer nothing changes. */
+/* Sets the energy of the nodes of runs whose GPUs nothing has measured and that ended in the last 30
+ * days, from the folders of their attempts, or else from Slurm's accounting; the answer is kept
+ * there, as accounting forgets jobs. Runs that shared nodes or a job, or whose job was not counted
+ * for nearly the whole run, have none. Without an answer nothing changes. */
 void node_energy_resolve(struct workspace *w, struct results *table);
-
-/* Finds logs that are valid by themselves but cannot all be what their names say (count: the number
- * of GPUs):
- *
- *   - different contents for one engine, settings, count and seed: none is used; of copies, one is;
- *   - copies under several seeds: one is used, because a copy is not a repetition;
- *   - copies under several counts, engines or settings: none is used;
- *   - fewer epochs than another log of the engine, though training_time includes the missing ones:
- *     rows were cut off. */
 
 /* Finds runs of a study that differ only in their seed and have equal scores, and equal times,
  * which by the digits and the scatter of the times is a chance of less than one in a million. All
  * but the first are marked as copied and get a note. table is sorted. */
 void suspects_mark_copied(struct results *table);
 
-/* Finds only the first kind, for runs that have records besides their logs, and rows of steps whose
- * work is unknown though that of others of their engine is: these become unread. table is sorted;
- * rows may lack curves. */
+/* Finds different contents for one engine, settings, count and seed, of which none is used, and
+ * copies, of which one is; and rows of steps whose work is unknown though that of others of their
+ * engine is: these become unread. table is sorted; rows may lack curves. */
 void suspects_discard_repeated(struct results *table);
 
 /* Fills r, which result_init has initialised, from the entry called name. An entry that leaves

@@ -269,8 +269,9 @@ static void find_cut(struct results *table)
     }
 }
 
-/* Makes suspicious rows corrupt, with a note that names the other log. table is sorted, and its
- * done rows have curves. Returns 0, or -1 if memory ran out. */
+/* Makes rows corrupt whose logs are valid by themselves but cannot all be what their names say, with
+ * a note that names the other log. table is sorted, and its done rows have curves. Returns 0, or -1
+ * if memory ran out. */
 static int suspects_discard(struct results *table, struct err *e)
 {
     suspects_discard_repeated(table);

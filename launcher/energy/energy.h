@@ -55,12 +55,10 @@ double energy_log_until(const struct energy_track *t, double time);
 /* Returns the seconds that a track covers. */
 double energy_log_seconds(const struct energy_track *t);
 
-/* Measures the GPUs and CPU packages of a node beside a rank, in a process of its own.
- *
- * It appends to energy-HOST-PID.csv in the folder of the attempt (doc/FORMATS.md), at first every
- * second, later when another 2 % of the time have passed, and when the rank has ended. Several
- * ranks of a run on one node each start a sampler: one of them measures a device, and when that has
- * ended another one does. Where there is nothing to measure no file is written. */
+/* A sampler appends to its file (doc/FORMATS.md) at first every second, later when another 2 % of
+ * the time have passed, and when the rank has ended. Of the samplers of a node one measures a
+ * device, and when that has ended another one does. Where there is nothing to measure no file is
+ * written. */
 
 #define SAMPLER_HEADER "time,device,joules,watts,busy,throttled,memory_mib,mhz,start,note\n"
 

@@ -27,8 +27,7 @@ void difference_describe(struct buf *b, const struct analysis_difference *d, con
                          const char *label_b, const struct series *s);
 
 /* methods.c. Adds a paragraph of methods about a series, as a paper needs it, one sentence per
- * line: what was trained on what, the base case in absolute numbers, speed-up, quality and their
- * intervals. What the logs do not have is left out. */
+ * line. What the logs do not have is left out. */
 void paragraph_describe(struct buf *b, const struct report_series *rs);
 
 /* Adds what predictions up to a count assume, and how far off a count that is left out is

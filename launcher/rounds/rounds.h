@@ -21,9 +21,7 @@
 #include "launcher/analysis/design/design.h"
 #include "launcher/study/workspace.h"
 
-/* STUDY/.unetctl/rounds.json: the rounds of a submission that lasts until the verdict is decided
- * (doc/SCHEMAS.md). A round is written before its runs are submitted, so that whichever process
- * continues submits the same runs. */
+/* STUDY/.unetctl/rounds.json (doc/SCHEMAS.md). */
 struct rounds_record {
     json_t *design; /* what the rounds depend on besides results; NULL: there is no file */
     struct design_outcome verdict; /* of all rounds; the file has its state, gpus, cost and why */
