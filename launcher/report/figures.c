@@ -555,7 +555,7 @@ static void keep(struct figures *f, enum figures_place place, size_t i, const ch
         size_t n = strlen(c->caption);
         snprintf(c->caption + n, sizeof c->caption - n, " The GPUs are fake: groups of CPU cores.");
         if (c->counts)
-            snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(true));
+            snprintf(c->x.label, sizeof c->x.label, "fake GPUs (CPU cores)");
     }
     f->places[f->count] = place;
     f->failed |= c->failed;
@@ -588,12 +588,11 @@ static void find_fake_gpus(struct figures *f, const struct report *r)
         f->fake_gpus |= series_of(r, i)->fake_gpus;
 }
 
-void figures_create_speedup(struct figures *f, const struct report *r, const char *name,
-                            double beyond)
+void figures_create_scaling(struct figures *f, const struct report *r)
 {
     *f = (struct figures){0};
     find_fake_gpus(f, r);
-    make_speedup_to(&f->list[0], r, name, beyond);
+    make_speedup_to(&f->list[0], r, "scaling", MODEL_FURTHEST);
     keep(f, FIGURES_FIRST, 0, NULL);
 }
 

@@ -27,11 +27,6 @@ static void add_counts(struct buf *b, const struct series *s)
     buf_addf(b, " GPU%s", plural(s->points[s->npoints - 1].gpus));
 }
 
-const char *gpus_title(bool fake)
-{
-    return fake ? "fake GPUs (CPU cores)" : "GPUs";
-}
-
 static void add_subject(struct buf *b, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;

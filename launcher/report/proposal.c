@@ -684,7 +684,7 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
                          "blanks of an earlier proposal may have been filled in", dir);
     facts->left_out = r->left_out;
     read_run(facts, r);
-    figures_create_speedup(&figures, r, "scaling", MODEL_FURTHEST);
+    figures_create_scaling(&figures, r);
     int rc = figures.failed ? mem_fail(e) : write_files(r, facts, &figures, dir, e);
     figures_destroy(&figures);
     buf_destroy(&facts->affinity);

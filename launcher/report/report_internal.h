@@ -17,9 +17,6 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* methods.c. Returns what GPUs are called: "GPUs", or that they are fake. */
-const char *gpus_title(bool fake);
-
 /* report.c. Adds one sentence on how the series label_b compares with label_a at one count, such
  * as "With 14 GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18 to 1.22,
  * simultaneous over 8 comparisons).". s is the series of a. */
@@ -62,10 +59,10 @@ int figures_create(struct figures *f, const struct report *r, struct err *e);
 /* Moves the charts of a place into the document. */
 void figures_add(struct doc *d, struct figures *f, enum figures_place place);
 
-/* Makes the chart of the speed-up alone, with the model up to `beyond` times the largest measured
- * count. It is left out if it shows nothing; f->failed: memory ran out. */
-void figures_create_speedup(struct figures *f, const struct report *r, const char *name,
-                            double beyond);
+/* Makes the chart of the speed-up for a proposal, "scaling", with the model up to MODEL_FURTHEST
+ * times the largest measured count. It is left out if it shows nothing; f->failed: memory ran
+ * out. */
+void figures_create_scaling(struct figures *f, const struct report *r);
 
 /* Adds bars of the speed-up of a series, for a terminal. */
 void figures_add_bars(struct doc *d, const struct series *s);

@@ -548,7 +548,7 @@ void tables_add(struct doc *d, const struct report *r)
     }
 }
 
-static void fill_runs(struct table *t, const struct results *results, size_t most)
+static void fill_runs(struct table *t, const struct results *results)
 {
     bool checked = false, named = false, stepped = false;
 
@@ -558,14 +558,14 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         named |= !result_quality_is_share(r) || *r->unit || r->stepped == 1;
         stepped |= r->stepped == 1;
     }
-    if (results->count > most)
-        table_init(t, "The first %zu of %zu runs and their states; results.csv has them all.",
-                   most, results->count);
+    if (results->count > MAX_RUNS)
+        table_init(t, "The first %d of %zu runs and their states; results.csv has them all.",
+                   MAX_RUNS, results->count);
     else
         table_init(t, named ? "Every run, its state, and its quality."
                             : "Every run, its state, and its IoU, or accuracy where images have "
                               "classes.");
-    for (size_t i = 0; i < results->count && i < most; i++) {
+    for (size_t i = 0; i < results->count && i < MAX_RUNS; i++) {
         const struct result *r = &results->rows[i];
         table_text(t, "run", "%s", r->run);
         table_text(t, "engine", "%s", r->engine);
@@ -622,7 +622,7 @@ void tables_add_runs(struct doc *d, const struct results *results)
 {
     struct table t;
 
-    fill_runs(&t, results, MAX_RUNS);
+    fill_runs(&t, results);
     doc_table(d, TO_PAGES, &t);
     fill_software(&t, results);
     doc_table(d, TO_PAGES, &t);

@@ -212,6 +212,7 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
 {
     struct run_status *s = a->s;
     double silence = silence_s(a), wait = absent_wait_s();
+    size_t n;
 
     if (decide_again(&w->plan, a, NULL, false, e))
         return -1;
@@ -223,8 +224,9 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     else if (silence < wait)
         run_status_set(s, STATE_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
                        "file, %.0f s ago, and counts as lost after %.0f s", a->id, silence, wait);
-    else if (s->state == STATE_LOST && !is_answered)
-        run_status_add(s, " (this cluster has no accounting that answers)");
+    else if (s->state == STATE_LOST && !is_answered && (n = strlen(s->reason)) > 0)
+        snprintf(s->reason + n, sizeof s->reason - n, " (this cluster has no accounting that "
+                 "answers)");
     return 0;
 }
 

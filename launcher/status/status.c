@@ -248,13 +248,6 @@ bool run_status_is_foreign(const struct workspace *w, const struct run_status *s
     return run_status_is_others(s) && !w->take_over;
 }
 
-void run_status_add(struct run_status *s, const char *words)
-{
-    size_t n = strlen(s->reason);
-
-    snprintf(s->reason + n, sizeof s->reason - n, "%s", words);
-}
-
 void run_status_set(struct run_status *s, enum state state, const char *fmt, ...)
 {
     char reason[sizeof s->reason];

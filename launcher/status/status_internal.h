@@ -18,7 +18,6 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
  * user is named. */
 void run_status_set(struct run_status *s, enum state state, const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
-void run_status_add(struct run_status *s, const char *words); /* appends to the reason */
 
 /* Changes the state of an allocation's job to that of one of its runs, whose attempt is a. */
 void status_set_run_state(struct job_state *s, const struct run_attempt *a);
