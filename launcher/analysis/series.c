@@ -475,15 +475,13 @@ static void explain_modes(const struct mode_split *split, const struct result *r
 
 /* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1; then dst
  * must be destroyed, too. */
-static int create_series(struct series *dst, const char *source, const struct result *rows,
+static int create_series(struct series *dst, const struct result *rows,
                          const enum mode_group *groups, size_t n, enum mode_group wanted,
-                         enum series_mode mode, const struct series_facts *facts,
-                         struct err *e)
+                         enum series_mode mode, const struct series_facts *facts, struct err *e)
 {
     *dst = (struct series){.mode = mode, .rows = mem_zero(n, sizeof *dst->rows, e)};
     if (!dst->rows)
         return -1;
-    result_set_text(dst->source, sizeof dst->source, source);
     result_set_text(dst->engine, sizeof dst->engine, n ? rows[0].engine : "");
     result_set_text(dst->name, sizeof dst->name, dst->engine);
     for (size_t i = 0; i < n; i++)
@@ -604,8 +602,8 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                             (split.modes[i] == SERIES_WEAK_BATCH && rows[0].stepped == 1)))
             split.modes[i] = facts->mode;
     for (int i = 0; i < split.n; i++) {
-        if (create_series(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i],
-                          facts, e)) {
+        if (create_series(&dst[*n], rows, groups, nrows, split.groups[i], split.modes[i], facts,
+                          e)) {
             series_destroy(&dst[*n]);
             goto out;
         }

@@ -70,7 +70,7 @@ struct series_point {
 };
 
 struct series {
-    char source[128], engine[32];
+    char engine[32];
     /* "embedded, model.base 16": the engine, and the settings that other series do not share */
     char name[256];
     /* The settings of its runs (settings.h), except for what makes no difference to a run

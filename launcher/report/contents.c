@@ -103,41 +103,28 @@ static void add_verdict(struct doc *d, const struct report *r, size_t i)
     doc_end(d);
 }
 
-/* Returns line n of text without its newline, allocated, or NULL if there is none. */
-static char *line_of(const char *text, size_t n)
-{
-    for (; n && *text; n--) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
-    }
-    return *text ? strndup(text, strcspn(text, "\n")) : NULL;
-}
-
 /* Adds the most severe caveats of all series, each once, at most FIRST_CAVEATS. */
 static void add_first_caveats(struct doc *d, const struct report *r)
 {
-    char *shown[FIRST_CAVEATS];
+    const char *shown[FIRST_CAVEATS];
     struct buf lines = {0};
     size_t nshown = 0;
 
     for (size_t n = 0; n < FIRST_CAVEATS; n++)
         for (size_t i = 0; i < r->nseries && nshown < FIRST_CAVEATS; i++) {
-            char *line = line_of(r->series[i].words.caveats, n);
-            bool known = !line;
+            const struct decision *decision = &r->series[i].as->decision;
+            bool known = n >= decision->ncaveats;
             for (size_t k = 0; k < nshown && !known; k++)
-                known = strcmp(shown[k], line) == 0;
-            if (!known && r->nseries > 1)
+                known = strcmp(shown[k], decision->caveats[n].text) == 0;
+            if (known)
+                continue;
+            if (r->nseries > 1)
                 buf_addf(&lines, "%s: ", r->series[i].label);
-            if (!known)
-                buf_addf(&lines, "%s\n", shown[nshown++] = line);
-            else
-                free(line);
+            buf_addf(&lines, "%s\n", shown[nshown++] = decision->caveats[n].text);
         }
     doc_list(d, TO_HTML, "But", lines.data ? lines.data : "")->role = ROLE_CAVEATS;
     d->failed |= lines.failed;
     buf_destroy(&lines);
-    for (size_t i = 0; i < nshown; i++)
-        free(shown[i]);
 }
 
 /* Begins a section that a page shows only when the reader opens it. */
@@ -183,8 +170,7 @@ static void add_grounds(struct doc *d, const struct report *r, size_t i)
     char title[512];
 
     for (size_t k = 0; k < r->nseries; k++)
-        for (const char *p = r->series[k].words.caveats; *p; p++)
-            ncaveats += *p == '\n';
+        ncaveats += r->series[k].as->decision.ncaveats;
     snprintf(title, sizeof title, "What the verdict%s%s rests on", r->nseries > 1 ? " on " : "",
              r->nseries > 1 ? r->series[i].label : "");
     begin_folded(d, ROLE_GROUNDS, TO_HTML, title);

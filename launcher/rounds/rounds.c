@@ -524,8 +524,6 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
     }
     free(own.rows);
     *text = buf_steal(&b);
-    if (*text)
-        (*text)[strcspn(*text, "\n")] = 0;
     return rc;
 }
 

@@ -538,7 +538,6 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
         buf_add(b, " It is not decided yet.");
     for (size_t i = 0; i < outcome->ntests; i++)
         describe_test(&outcome->tests[i], b);
-    buf_add(b, "\n");
 }
 
 /* ---- simulated studies ---- */
