@@ -92,18 +92,6 @@ static void check_base_rule(struct rule *r, const struct analysis *a)
         p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
-static void check_subset(struct rule *r, const struct rule_facts *f)
-{
-    if (f->missing)
-        set_rule(r, RULE_NOT_MET,
-            "%d run%s no result; the report names %s, but not why the counts that were measured "
-            "are enough.",
-            f->missing, f->missing == 1 ? " has" : "s have",
-            f->missing == 1 ? "it and its reason" : "them and their reasons");
-    else
-        set_rule(r, RULE_MET, "Every run that was asked for has a result and is shown.");
-}
-
 static void check_intervals(struct rule *r, const struct rule_facts *f)
 {
     if (f->fewest >= MEDIAN_INTERVAL_FEWEST)
@@ -121,17 +109,6 @@ static void check_intervals(struct rule *r, const struct rule_facts *f)
             "Times are not deterministic, and some count has one run: its interval is over the "
             "%s of that run only. Repeat with --seeds 3 or more.",
             f->stepped ? "intervals" : "epochs");
-}
-
-static void check_normal_samples(struct rule *r, const struct rule_facts *f)
-{
-    if (f->most < 2)
-        set_rule(r, RULE_NOT_APPLICABLE,
-            "With one run per count the distribution of values is unknown.");
-    else
-        set_rule(r, RULE_NOT_MET,
-            "Not tested: Fieller's intervals of speed-ups take times as normal, and Student's t of "
-            "quality its changes. Medians have order-statistic intervals, which assume nothing.");
 }
 
 static void check_comparison(struct rule *r, const struct rule_facts *f)
@@ -165,50 +142,53 @@ static void check_setup(struct rule *r, const struct rule_facts *f)
                  f->stepped ? "" : "batch nor ");
 }
 
-static void check_timing(struct rule *r, const struct rule_facts *f)
-{
-    if (f->records)
-        set_rule(r, RULE_MET,
-            "The time of an %s is the largest over the ranks, which start it together; waiting for "
-            "data and communication is rank 0's.", f->stepped ? "interval" : "epoch");
-    else
-        set_rule(r, RULE_NOT_MET,
-            "The logs do not state whose clock was used, and whether ranks were synchronized.");
-}
-
-static void check_bound(struct rule *r, const struct rule_facts *f)
-{
-    set_rule(r, RULE_MET,
-        "Ideal scaling is drawn beside each speed-up, and the model of the times where it may be "
-        "used%s.",
-        f->knows_images ? "" : "; without counts of work it may be exceeded");
-}
-
 static void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
 {
     struct rule_facts f = gather_facts(a);
+    const char *interval = f.stepped ? "interval" : "epoch", *work = f.images ? "images" : "units";
 
     for (int i = 0; i < RULES_COUNT; i++)
         rules[i] = (struct rule){.number = i + 1, .text = texts[i]};
     check_base_rule(&rules[0], a);
-    check_subset(&rules[1], &f);
+    if (f.missing)
+        set_rule(&rules[1], RULE_NOT_MET,
+            "%d run%s no result; the report names %s, but not why the counts that were measured "
+            "are enough.",
+            f.missing, f.missing == 1 ? " has" : "s have",
+            f.missing == 1 ? "it and its reason" : "them and their reasons");
+    else
+        set_rule(&rules[1], RULE_MET, "Every run that was asked for has a result and is shown.");
     set_rule(&rules[2], RULE_MET,
         "Times are summed up by their median, energy and GPU-hours from it; %s per second of "
-        "a count are %s over that time, never a mean of rates.", f.images ? "images" : "units",
-        f.images ? "images" : "units");
+        "a count are %s over that time, never a mean of rates.", work, work);
     set_rule(&rules[3], RULE_MET,
         "Times are summed up over runs first, then divided; no mean of speed-ups or efficiencies "
         "is taken.");
     check_intervals(&rules[4], &f);
-    check_normal_samples(&rules[5], &f);
+    if (f.most < 2)
+        set_rule(&rules[5], RULE_NOT_APPLICABLE,
+            "With one run per count the distribution of values is unknown.");
+    else
+        set_rule(&rules[5], RULE_NOT_MET,
+            "Not tested: Fieller's intervals of speed-ups take times as normal, and Student's t of "
+            "quality its changes. Medians have order-statistic intervals, which assume nothing.");
     check_comparison(&rules[6], &f);
     set_rule(&rules[7], RULE_MET,
         "Medians, because %ss have slow outliers; smallest and largest run%s are shown by "
-        "themselves.", f.stepped ? "interval" : "epoch",
+        "themselves.", interval,
         f.stepped ? "" : ", and the first epoch, which is the tail,");
     check_setup(&rules[8], &f);
-    check_timing(&rules[9], &f);
-    check_bound(&rules[10], &f);
+    if (f.records)
+        set_rule(&rules[9], RULE_MET,
+            "The time of an %s is the largest over the ranks, which start it together; waiting for "
+            "data and communication is rank 0's.", interval);
+    else
+        set_rule(&rules[9], RULE_NOT_MET,
+            "The logs do not state whose clock was used, and whether ranks were synchronized.");
+    set_rule(&rules[10], RULE_MET,
+        "Ideal scaling is drawn beside each speed-up, and the model of the times where it may be "
+        "used%s.",
+        f.knows_images ? "" : "; without counts of work it may be exceeded");
     set_rule(&rules[11], RULE_MET,
         "Figures show every count with its interval%s; lines join counts to guide the eye, and "
         "models are drawn no further than twice what was measured.",
