@@ -268,11 +268,6 @@ static struct interval jackknife_interval(const struct units *u, double *room)
     return (struct interval){exp(found.low), exp(found.high), INTERVAL_LEVEL, INTERVAL_JACKKNIFE};
 }
 
-static bool knows_gradient(const struct result *r)
-{
-    return isfinite(r->grad_sq) && isfinite(r->grad_var);
-}
-
 static void estimate_noise(struct noise_scale *n, const struct series *s, double *room, size_t most)
 {
     struct units units = {room, room + most, 0};
@@ -295,7 +290,7 @@ void noise_scale_compute(struct noise_scale *n, const struct series *s)
     *n = (struct noise_scale){.critical_batch = NAN, .gpus = NAN, .interval = interval_none(),
                               .why_not = "out of memory"};
     for (size_t i = 0; i < s->nrows; i++)
-        n->nruns += knows_gradient(&s->rows[i]);
+        n->nruns += isfinite(s->rows[i].grad_sq) && isfinite(s->rows[i].grad_var);
     n->over_epochs = n->nruns < UNITS_FEWEST;
     for (size_t i = 0; n->over_epochs && i < s->nrows; i++)
         most += s->rows[i].curve && s->rows[i].curve->grad_sq ? s->rows[i].curve->n : 0;

@@ -111,15 +111,6 @@ static struct ratio scale_ratio(struct ratio r, double factor)
     return r;
 }
 
-/* Returns whether q can be compared. Times of whole trainings cannot if the numbers of epochs
- * differ. */
-static bool is_comparable(const struct series_point *base, const struct series_point *p,
-                          enum quantity q)
-{
-    return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) ||
-           (base->work && base->work == p->work);
-}
-
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
                             enum quantity q, double level)
 {
@@ -162,6 +153,7 @@ static void compare_point(struct series *s, struct series_point *p)
 {
     const struct series_point *base = s->points;
     double share = 1 / series_ideal(s, p->gpus);
+    bool same_work = base->work && base->work == p->work;
 
     for (int i = 0; i < QUANTITY_NTIMES; i++) {
         enum quantity q = (enum quantity)i;
@@ -170,7 +162,7 @@ static void compare_point(struct series *s, struct series_point *p)
         if (p == base)
             *r = (struct ratio){
                 ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
-        else if (is_comparable(base, p, q))
+        else if (same_work || (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE))
             *r = series_compare(base, p, q, INTERVAL_LEVEL);
         p->efficiency[q] = scale_ratio(*r, share);
     }

@@ -65,7 +65,7 @@ int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form
  * row (of copies, one remains), or a time or quality that no run can have.
  *
  * Without results.csv, a log that is invalid becomes a corrupt row with a note. So do one with
- * invalid scores, and logs that contradict each other (suspects_discard). Rows are unread of a log
+ * invalid scores, and logs that contradict each other (logs_folder.c). Rows are unread of a log
  * whose form is not known (form, which may be NULL, can say more), of a log, or any .csv file but
  * images_*, of which neither the name nor the lines give the number of GPUs, and of a log that is
  * compressed or whose name ends in .CSV. */

@@ -269,16 +269,6 @@ static void find_cut(struct results *table)
     }
 }
 
-/* Makes rows corrupt whose logs are valid by themselves but cannot all be what their names say, with
- * a note that names the other log. table is sorted, and its done rows have curves. Returns 0, or -1
- * if memory ran out. */
-static int suspects_discard(struct results *table, struct err *e)
-{
-    suspects_discard_repeated(table);
-    find_cut(table);
-    return find_copies(table, e);
-}
-
 /* ---- folders of logs ---- */
 
 /* A folder of logs, what the user says of them, and the rows of its results.csv. */
@@ -415,8 +405,13 @@ static int read_bare(const char *dir, const struct log_form *form, struct result
                        "log_NAME_N_sSEED.csv of N GPUs (or .log .txt .json .jsonl .tfevents): give "
                        "the logs such names",
                        dir);
+    if (rc)
+        return -1;
+    /* logs that are valid by themselves, but cannot all be what their names say */
     results_sort(table);
-    return rc ? rc : suspects_discard(table, e);
+    suspects_discard_repeated(table);
+    find_cut(table);
+    return find_copies(table, e);
 }
 
 /* Returns whether two numbers are equal to six decimals, or at least one of them is unknown. */

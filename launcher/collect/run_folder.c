@@ -422,14 +422,6 @@ static int read_starts(const char *attempt_dir, const struct result *r, struct a
     return 0;
 }
 
-static void set_job_times(struct result *r, const struct attempt *a)
-{
-    r->starts = (long)a->nstarts;
-    r->job_s = a->nstarts ? 0 : NAN;
-    for (size_t i = 0; i < a->nstarts; i++)
-        r->job_s += a->starts[i].end - a->starts[i].begin;
-}
-
 /* Notes where the example pictures are, and reads images.csv if it exists. With its scores, counts
  * with a single run each are compared on the same images. */
 static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
@@ -622,7 +614,10 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         note_seen(found->path, r);
         read_stage(found->path, r);
         run_energy_measure(study_dir, r);
-        set_job_times(r, a);
+        r->starts = (long)a->nstarts;
+        r->job_s = a->nstarts ? 0 : NAN;
+        for (size_t i = 0; i < a->nstarts; i++)
+            r->job_s += a->starts[i].end - a->starts[i].begin;
     }
     if (r->state != RESULT_DONE)
         read_so_far(found->path, form, r);

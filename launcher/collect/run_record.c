@@ -70,17 +70,14 @@ static bool is_other_batch(const json_t *plan, const char *path)
     return strcmp(path, global ? SETTINGS_BATCH_PER_GPU : SETTINGS_GLOBAL_BATCH) == 0;
 }
 
-static bool is_batch(const char *path)
-{
-    return strcmp(path, SETTINGS_BATCH_PER_GPU) == 0 || strcmp(path, SETTINGS_GLOBAL_BATCH) == 0;
-}
-
 static void add_setting(struct buf *dst, const struct setting *key, const json_t *plan,
                         const char *backend)
 {
     const json_t *value = run_json_value(plan, key->path);
     bool computed = *backend && strcmp(key->path, "train.backend") == 0;
     const char *word = json_string_value(value);
+    bool is_batch = strcmp(key->path, SETTINGS_BATCH_PER_GPU) == 0 ||
+                    strcmp(key->path, SETTINGS_GLOBAL_BATCH) == 0;
     bool is_unused = word && !*word && strcmp(setting_leaf(key), "python") == 0; /* no script of it */
     struct buf text = {0};
 
@@ -88,7 +85,7 @@ static void add_setting(struct buf *dst, const struct setting *key, const json_t
     if (!computed)
         add_setting_text(&text, plan, value);
     if (computed || (value && !is_unused && !is_other_batch(plan, key->path) && !text.failed &&
-                     (is_batch(key->path) || !setting_json_is_preset(key, value))))
+                     (is_batch || !setting_json_is_preset(key, value))))
         settings_add(dst, key->path, text.data);
     dst->failed |= text.failed;
     buf_destroy(&text);

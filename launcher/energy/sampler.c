@@ -294,14 +294,6 @@ static size_t add_packages(struct sampler *s)
     return there;
 }
 
-static void find_devices(struct sampler *s, int ngpus)
-{
-    add_gpus(s, ngpus);
-    add_packages(s);
-    for (size_t i = 0; i < s->ndevices; i++)
-        s->devices[i].claim = s->devices[i].own = -1;
-}
-
 /* Binds a socket to the name "ATTEMPT DEVICE" and returns it, or -1 if another process of this node
  * has the name. The kernel frees a name when its process ends. If call is not NULL, sends it to the
  * process that has the name instead; -1: there is none. attempt is "" for a name that all runs
@@ -567,7 +559,10 @@ static void run_sampler(struct sampler *s, int ngpus)
     snprintf(s->start, sizeof s->start, "%s", start ? start + strlen("running-") : "");
     clock_gettime(CLOCK_REALTIME, &now);
     s->unix_time = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - clock_now();
-    find_devices(s, ngpus);
+    add_gpus(s, ngpus);
+    add_packages(s);
+    for (size_t i = 0; i < s->ndevices; i++)
+        s->devices[i].claim = s->devices[i].own = -1;
     measure(s);
 }
 

@@ -112,15 +112,6 @@ static void cut_waits(const struct log_form *form, double *values, size_t n, int
     }
 }
 
-static size_t count_falls(const double *values, size_t n)
-{
-    size_t falls = 0;
-
-    for (size_t i = 1; i < n; i++)
-        falls += values[i] < values[i - 1];
-    return falls;
-}
-
 /* Adds the time of earlier starts to a clock that began anew with each. */
 static void join_starts(const struct clock_span *start, double *values, size_t n)
 {
@@ -163,7 +154,9 @@ int log_clock_to_job(double *values, size_t n, const struct log_form *form, bool
         cut_waits(form, values, n, zone);
         return first;
     }
-    size_t begun = count_falls(values, n), own = form->nstarts - form->nearlier;
+    size_t begun = 0, own = form->nstarts - form->nearlier;
+    for (size_t i = 1; i < n; i++)
+        begun += values[i] < values[i - 1];
     bool all = begun + 1 == form->nstarts;
     if (begun && (all || begun + 1 == own))
         join_starts(form->starts + (all ? 0 : form->nearlier), values, n);

@@ -6,7 +6,7 @@
  *
  * A table that ends inside a line, an MLPerf log without run_stop, and any log with an invalid
  * number are refused as a whole. That whole rows at the end of a table are missing is not noticed
- * here; a comparison with other logs may show it (suspects_discard).
+ * here; a comparison with other logs may show it (logs_folder.c).
  *
  * Collecting calls log_file_read for each run, and knows from log_name_decode which run a file is
  * of. What a user says of the logs (struct log_form) comes from study.yaml or the command line. The

@@ -461,13 +461,6 @@ bool log_column_is_rate(const char *name)
     return decode_rate(name, &scale, unit, &one);
 }
 
-static void find_rate(const struct log_table *t, struct log_columns *dst)
-{
-    for (size_t i = 0; i < t->ncolumns && dst->column[LOG_RATE] < 0; i++)
-        if (decode_rate(t->columns[i].name, &dst->scale[LOG_RATE], dst->unit, &dst->of_one_gpu))
-            dst->column[LOG_RATE] = (int)i;
-}
-
 /* Names the unit after its column: "tokens" if that speaks of tokens. */
 static void name_unit(const char *column, char dst[24])
 {
@@ -514,8 +507,9 @@ int log_columns_find(const struct log_table *t, const struct log_form *form, boo
         dst->column[LOG_UNITS] = -1;
     } else if (units >= 0)
         name_unit(t->columns[units].name, dst->unit);
-    else
-        find_rate(t, dst);
+    for (size_t i = 0; units < 0 && i < t->ncolumns && dst->column[LOG_RATE] < 0; i++)
+        if (decode_rate(t->columns[i].name, &dst->scale[LOG_RATE], dst->unit, &dst->of_one_gpu))
+            dst->column[LOG_RATE] = (int)i;
     if (find_quality(t, form, whole, dst, e))
         return -1;
     if (dst->column[LOG_TIME] < 0 && dst->column[LOG_RUN_S] < 0 && dst->column[LOG_RATE] < 0)
