@@ -134,14 +134,10 @@ static void measure_convergence(struct convergence_point *c, const struct series
     c->energy_kwh = stat_median(joules, c->nruns) / 3.6e6;
     for (size_t i = 0; i < c->nruns; i++)
         c->energy_kwh = isnan(joules[i]) ? NAN : c->energy_kwh;
-    if (!isfinite(c->epochs))
-        c->epochs = NAN;
-    if (!isfinite(c->seconds))
-        c->seconds = NAN;
-    if (!isfinite(c->energy_kwh))
-        c->energy_kwh = NAN;
-    if (s->stepped) /* intervals are not of the same work at all counts */
-        c->epochs = NAN;
+    /* intervals are not of the same work at all counts */
+    c->epochs = isfinite(c->epochs) && !s->stepped ? c->epochs : NAN;
+    c->seconds = isfinite(c->seconds) ? c->seconds : NAN;
+    c->energy_kwh = isfinite(c->energy_kwh) ? c->energy_kwh : NAN;
     c->epoch_s = c->seconds / c->epochs;
 }
 

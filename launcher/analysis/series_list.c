@@ -174,8 +174,7 @@ static bool is_in_group(const struct result *r, const char *common, const struct
 static struct series_group *find_group(const struct series_groups *all, const struct result *r)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (strcmp(r->engine, all->list[i].engine) == 0 &&
-            settings_equal(r->settings, all->list[i].settings))
+        if (is_in_group(r, NULL, &all->list[i]))
             return &all->list[i];
     return NULL;
 }
@@ -324,19 +323,17 @@ static void note_runs(const struct results *table, struct buf *notes)
     const struct result *first = NULL, *edited = NULL;
     size_t n = 0, nedited = 0;
 
-    for (const struct result *r = table->rows; r < table->rows + table->count; r++)
-        if (!r->copied && r->state == RESULT_DONE && strstr(r->note, RESULT_NOTE_EDITED) &&
-            nedited++ == 0)
+    for (const struct result *r = table->rows; r < table->rows + table->count && notes; r++)
+        if (r->copied && n++ == 0)
+            first = r;
+        else if (!r->copied && r->state == RESULT_DONE && strstr(r->note, RESULT_NOTE_EDITED) &&
+                 nedited++ == 0)
             edited = r;
-    if (nedited && notes)
+    if (nedited)
         buf_addf(notes, "%zu run%s executed other files, and %s of a series of their own: of "
                  "%.80s, %.450s.\n", nedited, plural((long)nedited), nedited == 1 ? "is" : "are",
                  edited->run, edited->note);
-
-    for (size_t i = 0; i < table->count; i++)
-        if (table->rows[i].copied && n++ == 0)
-            first = &table->rows[i];
-    if (n && notes)
+    if (n)
         buf_addf(notes, "%zu run%s with the times and scores of another seed %s left out, such as "
                  "%.80s: a program that prints computed times, or always does the same, gives no "
                  "repetitions.\n", n, plural((long)n), n == 1 ? "is" : "are", first->run);

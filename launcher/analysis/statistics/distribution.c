@@ -195,12 +195,6 @@ static double decimal_step(const double *values, size_t n)
     return RESOLUTION_FINEST;
 }
 
-/* Returns the nearest step that a clock may have: whole seconds, or a whole part of one. */
-static double natural_step(double step)
-{
-    return step > 1 ? round(step) : 1 / round(1 / step);
-}
-
 /* Returns the largest part of the smallest difference of the ascending values of which they are
  * multiples, or decimal, in whose multiples they were written, where that may be chance. One of the
  * values sets the scale, so it shows nothing, and nor do multiples of the smallest value. */
@@ -216,10 +210,11 @@ static double common_step(const double *values, size_t n, double decimal)
         shown += !(values[0] > 0 && are_multiples(&values[i], 1, values[0], ALMOST));
     }
     for (int parts = 1; parts <= PARTS && isfinite(difference); parts++) {
-        double step = natural_step(difference / parts);
+        double part = difference / parts;
+        double step = part > 1 ? round(part) : 1 / round(1 / part); /* that a clock may have */
         double rounded = ALMOST + (decimal > RESOLUTION_FINEST ? 0 : RESOLUTION_FINEST / step);
         double likely = fmax(decimal / step, 2 * (values[n - 1] / step * SINGLE + rounded));
-        double off = fabs(difference / parts / step - 1);
+        double off = fabs(part / step - 1);
         if (off <= 2 * rounded + SINGLE * values[n - 1] / difference &&
             are_multiples(values, n, step, rounded))
             return shown > 1 && parts * pow(fmin(1, likely), shown) < CHANCE ? step : decimal;
