@@ -283,8 +283,7 @@ static int find_series(struct analysis *a, const struct analysis_options *option
 
     for (size_t i = 0; i < a->nsources && rc == 0; i++)
         rc = add_source(a, i, options, &notes, e);
-    buf_add(&notes, "");
-    a->notes = notes.data || notes.failed ? buf_steal(&notes) : calloc(1, 1);
+    a->notes = buf_steal(&notes);
     return rc ? rc : a->notes ? 0 : mem_fail(e);
 }
 

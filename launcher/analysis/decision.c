@@ -557,15 +557,12 @@ int decision_compute(struct decision *d, const struct series *s, const struct de
 {
     *d = (struct decision){.rule = *rule,
                            .base = s->points,
-                           .state = calloc(s->npoints, sizeof *d->state),
-                           .time = calloc(s->npoints, sizeof *d->time),
-                           .judged = calloc(s->npoints, sizeof *d->judged),
-                           .quality = calloc(s->npoints, sizeof *d->quality)};
-    if (!d->state || !d->time || !d->judged || !d->quality) {
-        decision_destroy(d);
-        return mem_fail(e);
-    }
-    if (classify_points(d, s, e) || disturbance_compute(&d->disturbance, s, e)) {
+                           .state = mem_zero(s->npoints, sizeof *d->state, e),
+                           .time = mem_zero(s->npoints, sizeof *d->time, e),
+                           .judged = mem_zero(s->npoints, sizeof *d->judged, e),
+                           .quality = mem_zero(s->npoints, sizeof *d->quality, e)};
+    if (!d->state || !d->time || !d->judged || !d->quality || classify_points(d, s, e) ||
+        disturbance_compute(&d->disturbance, s, e)) {
         decision_destroy(d);
         return -1;
     }
@@ -595,8 +592,5 @@ void decision_destroy(struct decision *d)
     free(d->time);
     free(d->judged);
     free(d->quality);
-    d->state = NULL;
-    d->time = NULL;
-    d->judged = NULL;
-    d->quality = NULL;
+    *d = (struct decision){0};
 }

@@ -560,8 +560,8 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                    const struct results *table, const char *engine,
                    const struct series_facts *facts, struct buf *notes, struct err *e)
 {
-    struct result *rows = calloc(table->count + 1, sizeof *rows);
-    enum mode_group *groups = calloc(table->count + 1, sizeof *groups);
+    struct result *rows = mem_zero(table->count, sizeof *rows, e);
+    enum mode_group *groups = mem_zero(table->count, sizeof *groups, e);
     struct series_facts own = *facts;
     size_t nrows = 0;
     bool measured = false; /* the energy of some run's GPUs */
@@ -569,10 +569,8 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     int rc = -1;
 
     *n = 0;
-    if (!rows || !groups) {
-        mem_fail(e);
+    if (!rows || !groups)
         goto out;
-    }
     for (size_t i = 0; i < table->count; i++) {
         const struct result *row = &table->rows[i];
         if (row->state != RESULT_DONE || row->gpus < 1 || row->gpus < facts->base ||
