@@ -176,7 +176,7 @@ struct series_list {
     /* by engine; of one engine in descending order of how many counts have runs with exactly the
      * same settings */
     struct series *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* Fills dst from the sorted table, which must live as long. A run is also in a series whose

@@ -268,7 +268,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
                      const struct series_group *g, const struct series_facts *facts,
                      struct buf *notes, struct err *e)
 {
-    struct series found[SERIES_MAX], *items = NULL;
+    struct series found[SERIES_MAX];
     struct results rows = {0};
     size_t n = 0;
     int rc = pick_rows(&rows, table, g, facts, e) ||
@@ -276,12 +276,9 @@ static int add_group(struct series_list *dst, const char *source, const struct r
                  ? -1
                  : 0;
 
-    if (rc == 0 && !(items = reallocarray(dst->items, dst->count + n + 1, sizeof *items)))
-        rc = mem_fail(e);
-    if (items)
-        dst->items = items;
     for (size_t i = 0; i < n; i++) {
         found[i].settings = g->settings;
+        rc = rc || mem_grow(&dst->items, dst->count, &dst->capacity, sizeof *dst->items, e) ? -1 : 0;
         if (rc == 0)
             dst->items[dst->count++] = found[i];
         else

@@ -27,15 +27,13 @@ void chart_init(struct chart *c, const char *name, const char *title, const char
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...)
 {
-    struct chart_series *series = reallocarray(c->series, c->nseries + 1, sizeof *series);
     struct chart_series *added = &c->lost;
     va_list ap;
 
-    c->failed |= !series;
-    if (series) {
-        c->series = series;
-        added = &series[c->nseries++];
-    }
+    if (mem_grow(&c->series, c->nseries, &c->capacity, sizeof *c->series, NULL))
+        c->failed = true;
+    else
+        added = &c->series[c->nseries++];
     *added = (struct chart_series){.style = style, .colour = colour};
     va_start(ap, label);
     vsnprintf(added->label, sizeof added->label, label, ap);
@@ -249,5 +247,5 @@ void chart_destroy(struct chart *c)
         free(c->series[i].points);
     free(c->series);
     c->series = NULL;
-    c->nseries = 0;
+    c->nseries = c->capacity = 0;
 }

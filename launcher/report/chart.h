@@ -66,7 +66,7 @@ struct chart {
     struct chart_axis x, y, right; /* right.label "": there is no right axis */
     bool counts;       /* x values are numbers of GPUs: x starts at 0, and tips say "8 GPUs" */
     struct chart_series *series;
-    size_t nseries;
+    size_t nseries, capacity;
     bool failed;       /* memory ran out, and the chart is incomplete */
     struct chart_series lost; /* the series that there was no memory for */
 };

@@ -15,15 +15,10 @@
 
 static struct analysis_source *add(struct sources *s, struct err *e)
 {
-    struct analysis_source *grown = realloc(s->list, (s->count + 1) * sizeof *grown);
-
-    if (!grown) {
-        err_set(e, ERR_INTERNAL, "out of memory for the report");
+    if (mem_grow(&s->list, s->count, &s->capacity, sizeof *s->list, e))
         return NULL;
-    }
-    s->list = grown;
-    grown[s->count] = (struct analysis_source){0};
-    return &grown[s->count];
+    s->list[s->count] = (struct analysis_source){0};
+    return &s->list[s->count];
 }
 
 /* One rule applies to all sources. */

@@ -12,7 +12,7 @@
 struct sources {
     bool into_study; /* set before: the study, the only source, gets what collect writes */
     struct analysis_source *list;
-    size_t count;
+    size_t count, capacity;
     struct decision_rule rule; /* of the first study, or the default */
     bool ruled;                /* it is that of a study */
     char unit[24];             /* of work, and how it scales, in that study (series_facts) */
