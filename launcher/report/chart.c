@@ -143,7 +143,7 @@ static void fit_logarithm(struct chart_axis *a, double low, double high)
         a->step = round_step((high - low) / 8);
 }
 
-static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_zero)
+static void fit_y(struct chart *c, struct chart_axis *a, bool right)
 {
     double low = INFINITY, high = -INFINITY;
 
@@ -157,7 +157,7 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     }
     if (a->high > a->low || low > high)
         return;
-    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
+    chart_axis_fit(a, c->floats ? low : fmin(low, 0), high, 7);
 }
 
 static void fit_x(struct chart *c)
@@ -179,11 +179,11 @@ static void fit_x(struct chart *c)
         c->x.high = high + 0.04 * high;
 }
 
-void chart_fit(struct chart *c, bool from_zero)
+void chart_fit(struct chart *c)
 {
     fit_x(c);
-    fit_y(c, &c->y, false, from_zero);
-    fit_y(c, &c->right, true, from_zero);
+    fit_y(c, &c->y, false);
+    fit_y(c, &c->right, true);
 }
 
 /* The first six are those of Okabe and Ito (2008), some darker for white paper; the next eight go

@@ -65,6 +65,7 @@ struct chart {
     char caption[768]; /* how to read it */
     struct chart_axis x, y, right; /* right.label "": there is no right axis */
     bool counts;       /* x values are numbers of GPUs: x starts at 0, and tips say "8 GPUs" */
+    bool floats;       /* its y axes need not start at 0 (chart_fit) */
     struct chart_series *series;
     size_t nseries, capacity;
     bool failed;       /* memory ran out, and the chart is incomplete */
@@ -88,10 +89,10 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
  * series in CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
-/* Sets the ranges and tics of all axes from the points. With from_zero both y axes start at 0, or
- * below if there are negative values; otherwise at a round number, at most the smallest value.
- * Ranges that are already set (high > low) are kept. */
-void chart_fit(struct chart *c, bool from_zero);
+/* Sets the ranges and tics of all axes from the points. Both y axes start at 0, or below if there
+ * are negative values; if the chart floats at a round number, at most the smallest value. Ranges
+ * that are already set (high > low) are kept. */
+void chart_fit(struct chart *c);
 
 /* Sets the range to round numbers around low..high, with at most ntics + 2 tics. */
 void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics);

@@ -254,7 +254,6 @@ static void make_speedup_to(struct chart *c, const struct report *r, const char 
         add_dots(c, r, i, speedup_of_run);
         add_ratios(c, add_series(c, r, i, style, steady_of(r)), series_of(r, i), series_speedup);
     }
-    chart_fit(c, true);
 }
 
 static void make_speedup(struct chart *c, const struct report *r)
@@ -278,7 +277,7 @@ static void make_iou(struct chart *c, const struct report *r)
         add_summaries(c, add_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
                       QUANTITY_QUALITY);
     }
-    chart_fit(c, false);
+    c->floats = true;
 }
 
 static void make_efficiency(struct chart *c, const struct report *r)
@@ -298,7 +297,6 @@ static void make_efficiency(struct chart *c, const struct report *r)
         add_ratios(c, add_series(c, r, i, CHART_JOINED, steady_of(r)), series_of(r, i),
                    series_efficiency);
     }
-    chart_fit(c, true);
 }
 
 static void make_epoch_time(struct chart *c, const struct report *r)
@@ -327,7 +325,6 @@ static void make_epoch_time(struct chart *c, const struct report *r)
                                     stepped ? "steady interval" : "steady epoch"), s,
                       QUANTITY_STEADY_EPOCH);
     }
-    chart_fit(c, true);
 }
 
 static void make_cost(struct chart *c, const struct report *r)
@@ -355,7 +352,6 @@ static void make_cost(struct chart *c, const struct report *r)
                 cost->points[cost->count - 1].tag = s->points[k].gpus;
         }
     }
-    chart_fit(c, true);
 }
 
 /* Makes the chart of both at once: speed-up of one epoch, and quality on a second axis. */
@@ -385,7 +381,6 @@ static void make_one_epoch(struct chart *c, const struct report *r)
             chart_add_point(c, line, s->points[k].gpus,
                             s->points[k].speedup[QUANTITY_ONE_EPOCH].value, NAN, NAN);
     }
-    chart_fit(c, true);
 }
 
 /* Adds a column per count, stacked from its parts. An unknown part counts as 0. */
@@ -403,7 +398,6 @@ static void add_column_stack(struct chart *c, const struct series *s, size_t npa
                 chart_add_point(c, column, s->points[k].gpus, NAN, low, low + high);
         }
     }
-    chart_fit(c, true);
 }
 
 static double median_of(const struct series_point *p, enum quantity q)
@@ -523,7 +517,6 @@ static void add_curves(struct chart *c, const struct curves *s, bool quality)
             add_curve(c, &s->rows[m], colour, quality ? curve->score : curve->val_loss, true);
         }
     }
-    chart_fit(c, true);
 }
 
 static void make_curves(struct chart *c, const struct curves *s, bool quality)
@@ -547,6 +540,7 @@ static void keep(struct figures *f, enum figures_place place, size_t i, const ch
     size_t nname = strlen(c->name), ntitle = strlen(c->title);
     bool shows = false;
 
+    chart_fit(c);
     if (i)
         snprintf(c->name + nname, sizeof c->name - nname, "_%zu", i + 1);
     if (label)

@@ -68,7 +68,7 @@ static void check_narrow_logarithm(void)
     struct chart_series *s = chart_add_series(&c, CHART_MARKS, 0, "s");
     chart_add_point(&c, s, 0.0023, 1, NAN, NAN);
     chart_add_point(&c, s, 0.0041, 2, NAN, NAN);
-    chart_fit(&c, true);
+    chart_fit(&c);
     is_int(count_tics(&c.x), 6, "a narrow logarithmic axis is evenly spaced from 0.002 to 0.0045");
     is_int(chart_axis_decimals(&c.x, 0.003), 4, "its tics have the decimals that distinguish them");
     chart_destroy(&c);
@@ -93,7 +93,7 @@ static void fill(struct chart *c)
     chart_add_point(c, s, 0, 0, NAN, NAN);
     chart_add_point(c, s, 2, NAN, NAN, NAN);
     chart_add_point(c, s, 4, 4, NAN, NAN);
-    chart_fit(c, true);
+    chart_fit(c);
 }
 
 static size_t count(const char *text, const char *word)
@@ -157,7 +157,7 @@ static void check_tags(void)
         s->points[i].tag = 100 + i;
     }
     chart_add_point(&c, s, 10, 10, NAN, NAN);
-    chart_fit(&c, true);
+    chart_fit(&c);
     chart_svg_encode(&c, &b);
     is_int(count(b.data, "class=\"tag\""), 5, "tags that would touch are omitted");
     const char *edge = strstr(b.data, "class=\"tag\">106<"), *mark = strstr(b.data, "cx=\"");
