@@ -35,7 +35,17 @@ mv kept.csv s/logs/log_1.csv
 add_run s 2 2 2.5 0.8
 exits 0 "a further seed is collected" unetctl collect -C s
 ok "its log's name has the seed" test -e s/logs/log_2_s2.csv
-rm -r s/runs/unet-g02-s2 s/logs/log_2_s2.csv
+
+# Seed 1 failed on a count that is known not to run, so it is left out.
+cp -r s known
+rm -r known/logs known/runs/unet-g02-s1/attempt-1/DONE
+echo '{"exit_code":1}' >known/runs/unet-g02-s1/attempt-1/FAILED
+echo 'expect: {2: mostly runs out of memory}' >>known/study.yaml
+exits 0 "a failed run on a count that is expected to fail is no fault" unetctl collect -C known
+log=$(sed -n 's/^unet-g02-s2,.*,\(log_[^,]*\),.*/\1/p' known/logs/results.csv)
+ok "results.csv names the log of the other seed" \
+    cmp "known/logs/$log" known/runs/unet-g02-s2/attempt-1/log.csv
+rm -r known s/runs/unet-g02-s2 s/logs/log_2_s2.csv
 
 # Runs that are wanted and missing.
 sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml

@@ -455,17 +455,9 @@ int collect_runs(const struct study *study, struct results *table, struct err *e
     return 0;
 }
 
-static int scan_study(const struct workspace *w, const char *label, struct results *table,
-                      struct err *e)
+/* Names the copies of the logs of done runs. table has all of its rows. */
+static void name_copies(const struct study *study, const char *label, struct results *table)
 {
-    const struct study *study = &w->plan.study;
-
-    if (scan_runs(study, table, e) || add_missing(w, table, e)) {
-        results_destroy(table);
-        return -1;
-    }
-    sort_table(table);
-    note_sources(study, table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)
@@ -474,7 +466,6 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
         if (r->scores)
             name_images(r->log, r->images_log);
     }
-    return 0;
 }
 
 /* Adds a copy of src to the batch, unless dst already has its bytes. own: the folder of dst has an
@@ -667,10 +658,15 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
     if (!engine)
         return -1;
     plan_label(study, engine, label);
-    if (scan_study(w, label, table, e))
+    if (scan_runs(study, table, e) || add_missing(w, table, e)) {
+        results_destroy(table);
         return -1;
+    }
+    sort_table(table);
+    note_sources(study, table);
     unfinished_resolve(w, table);
     drop_refused(study, table);
+    name_copies(study, label, table);
     node_energy_resolve(w, table);
     rc = write ? write_study(study, label, table, e) : 0;
     if (rc)
