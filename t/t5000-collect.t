@@ -70,7 +70,7 @@ printf '{"exit_code":5,"error":"=HYPERLINK(1)\\u001b[31m \\u202egnp.exe\\u009b"}
     >s/runs/unet-g03-s1/attempt-1/FAILED
 sed -i 's/"host":"n1"/"host":"@SUM(1)\\u202e"/' s/runs/unet-g02-s1/attempt-1/record.jsonl
 orders=$(printf '\033|\302\233|\342\200\256')
-for command in "collect" "status" "report --format text" "report --out page"; do
+for command in "collect" "status" "report --format text" "report --output page"; do
     # shellcheck disable=SC2086 # words
     unetctl $command -C s >"$OUT" 2>"$ERR"
     unlike "$OUT" "$orders" "$command prints none to the terminal"
