@@ -363,11 +363,9 @@ static void add_seen(struct decision *d, const struct series *s)
     const struct result *first = NULL;
     size_t n = 0;
 
-    for (size_t i = s->nrows; i-- > 0;)
-        if (strncmp(s->rows[i].note, RESULT_NOTE_SEEN, strlen(RESULT_NOTE_SEEN)) == 0) {
+    for (size_t i = 0; i < s->nrows; i++)
+        if (strncmp(s->rows[i].note, RESULT_NOTE_SEEN, strlen(RESULT_NOTE_SEEN)) == 0 && n++ == 0)
             first = &s->rows[i];
-            n++;
-        }
     if (n)
         add_caveat(d, CAVEAT_SEEN_GPUS,
             "In %zu of %zu run%s a rank sees more GPUs than its run was given (%.60s: %.120s). A "
@@ -533,30 +531,14 @@ static void add_gaps(struct decision *d, const struct series *s)
             plural((long)s->nrows), first->run, find_gap(first), first->median_epoch_s);
 }
 
-/* Counts the runs whose quality is not better than predicting one class everywhere. */
-static size_t count_blind(const struct series *s, const struct result **first)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->nrows; i++) {
-        const struct result *r = &s->rows[i];
-        bool blind = quality_is_blind(r);
-        *first = blind && !n ? r : *first;
-        n += blind;
-    }
-    return n;
-}
-
 static void add_unknown_quality(struct decision *d, const struct series *s)
 {
     const struct result *first = NULL;
     size_t n = 0;
 
-    for (size_t i = s->has_quality ? s->nrows : 0; i-- > 0;)
-        if (s->rows[i].limited != 1 && isnan(result_quality(&s->rows[i]))) {
+    for (size_t i = 0; i < s->nrows && s->has_quality; i++)
+        if (s->rows[i].limited != 1 && isnan(result_quality(&s->rows[i])) && n++ == 0)
             first = &s->rows[i];
-            n++;
-        }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
             "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as %s "
@@ -580,7 +562,10 @@ static void add_quality(struct decision *d, const struct series *s)
             fewer = p;
     }
     const struct result *blind = NULL;
-    size_t nblind = count_blind(s, &blind), nwhole = s->nrows;
+    size_t nblind = 0, nwhole = s->nrows;
+    for (size_t i = 0; i < s->nrows; i++)
+        if (quality_is_blind(&s->rows[i]) && nblind++ == 0)
+            blind = &s->rows[i];
     for (size_t i = 0; i < s->npoints; i++)
         nwhole -= s->points[i].nlimited;
     if (nblind && blind->quality.constant == 1)

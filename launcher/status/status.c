@@ -114,8 +114,9 @@ static const char *name_of(const struct plan *p, const struct job_state *job)
 /* Replaces the job of each allocation by one job for each of its runs, in the state of that run:
  * as its marker DONE or FAILED says, PENDING if it waits for its turn, SKIPPED if it had no turn
  * before the job ended, CANCELLED if it was cancelled alone, otherwise as the job. An allocation
- * whose list of runs cannot be read is left out, with a warning. Returns 0, or -1 and leaves *jobs
- * unchanged. */
+ * whose list of runs cannot be read is left out, with a warning; and so are the jobs of users who
+ * have submitted nothing in this study, as anybody can give a job any comment. Returns 0, or -1 and
+ * leaves *jobs unchanged. */
 static int expand_allocations(const struct workspace *w, struct job_state **jobs, size_t *njobs,
                               struct err *e)
 {
@@ -123,11 +124,14 @@ static int expand_allocations(const struct workspace *w, struct job_state **jobs
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < *njobs; i++) {
-        const char *name = name_of(&w->plan, &(*jobs)[i]);
+        const struct job_state *job = &(*jobs)[i];
+        const char *name = name_of(&w->plan, job);
+        if (!ledger_may_be_of(&w->ledger, job->uid))
+            continue;
         if (name)
-            rc = add_runs(w, &(*jobs)[i], name, &list, e);
+            rc = add_runs(w, job, name, &list, e);
         else if ((rc = mem_grow(&list.jobs, list.count, &list.capacity, sizeof *list.jobs, e)) == 0)
-            list.jobs[list.count++] = (*jobs)[i];
+            list.jobs[list.count++] = *job;
     }
     if (rc) {
         free(list.jobs);
@@ -159,18 +163,6 @@ static int by_tag(const void *a, const void *b)
     return order ? order : (id_x > id_y) - (id_x < id_y);
 }
 
-/* Removes the jobs of users who have submitted nothing in this study: anybody can give a job any
- * comment. */
-static void drop_strangers(const struct ledger *l, struct job_state *jobs, size_t *njobs)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < *njobs; i++)
-        if (ledger_may_be_of(l, jobs[i].uid))
-            jobs[n++] = jobs[i];
-    *njobs = n;
-}
-
 /* Stores the jobs of the study that the scheduler of this kind lists, sorted by tag, then by id. If
  * other users have submitted runs of this study, theirs are included. Returns 0, or -1 and nothing
  * to free. */
@@ -186,7 +178,6 @@ static int query_jobs(struct workspace *w, const char *kind, struct job_state **
     if (!scheduler ||
         scheduler_query(scheduler, prefix, ledger_has_others(&w->ledger), jobs, njobs, e))
         return -1;
-    drop_strangers(&w->ledger, *jobs, njobs);
     if (expand_allocations(w, jobs, njobs, e)) {
         free(*jobs);
         *jobs = NULL;
