@@ -278,7 +278,8 @@ static int add_group(struct series_list *dst, const char *source, const struct r
 
     for (size_t i = 0; i < n; i++) {
         found[i].settings = g->settings;
-        rc = rc || mem_grow(&dst->items, dst->count, &dst->capacity, sizeof *dst->items, e) ? -1 : 0;
+        if (rc == 0)
+            rc = mem_grow(&dst->items, dst->count, &dst->capacity, sizeof *dst->items, e);
         if (rc == 0)
             dst->items[dst->count++] = found[i];
         else

@@ -67,8 +67,8 @@ void run_record_destroy(struct run_record *r);
  * the reason, or an XID. */
 void run_energy_measure(const char *study_dir, struct result *r);
 
-/* Sets the energy of the nodes of runs whose GPUs nothing has measured and that ended in the last 30
- * days, from the folders of their attempts, or else from Slurm's accounting; the answer is kept
+/* Sets the energy of the nodes of runs whose GPUs nothing has measured and that ended in the last
+ * 30 days, from the folders of their attempts, or else from Slurm's accounting; the answer is kept
  * there, as accounting forgets jobs. Runs that shared nodes or a job, or whose job was not counted
  * for nearly the whole run, have none. Without an answer nothing changes. */
 void node_energy_resolve(struct workspace *w, struct results *table);
