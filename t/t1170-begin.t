@@ -431,6 +431,15 @@ step @ average loss: 0.0254. time: 0.5 s.|interval 1: 0.5 s, loss 0.0254, 2 step
 Epoch @ - 1,234.5 samples/s - loss 0.5|interval 1: loss 0.5, 1234.5 samples/s
 step @ throughput/device 411.5 tokens/s|interval 1: 411.5 tokens/s
 micro_step=@0/global_step=@, time: 0.5 s|interval 1: 0.5 s, 2 steps/s
+Epoch @ [checkpoint saved] time: 12.5 s|epoch 1: 12.5 s
+Epoch @ train on data shard A took 12.5 s|epoch 1: 12.5 s
+epoch @ took 12.5 s, effective rank 1@|epoch 1: 12.5 s
+step @, loss: 10.9, dt: 2512.12ms|interval 1: 2.51212 s, loss 10.9, 0.39807 steps/s
+@/3 val_loss 0.71 time 12.3 s|interval 1: 12.3 s
+iter: @ time: 0.38 last_time: 0.37|interval 1: 0.38 s, 2.63158 steps/s
+iteration @, elapsed time per iteration (s): 2.34|interval 1: 2.34 s, 0.42735 steps/s
+9/9 ━━ 3:52:0@ 7s/step - loss: 0.5|epoch 1: 13921 s, loss 0.5
+Epoch @ total time: 12.@ s|epoch 1: 12.1 s
 EOT
 while IFS='|' read -r line want; do # what may be something else is asked about, or not known
     for i in 1 2 3; do printf '%b\n' "${line//@/$i}"; done >logs/line.log
@@ -449,6 +458,10 @@ Epoch @ loss 0.5, checkpoint saved in 2.@ s|no line has a time
 [rank @] throughput: 41@.1 samples/s|several ranks have written such lines as
 Assembly time 3.@ s\nSolve time 8.@ s|several times, such as that behind 'Solve time 8.1' and that in Assembly
 step @ load 0.1@ s, sum 0.5 s, all 0.7 s|several times, such as that behind
+Epoch @ Elapsed: 12.@ s|the elapsed time is 12.1 s in the first row
+step @ loss 0.5 step_time_ms: 1@.5K|no line has a time
+[INFO] time (ms), fwd: 112.1, bwd: 212.1, step: 31.@|no line has a time
+epoch @ time elapsed: 0@:12 hours|no line has a time
 Epoch @: loss 0,52 time 12,5 s|a comma may separate thousands or decimals
 EOT
 for i in 1 2; do
@@ -464,6 +477,16 @@ printf 'HPLinpack 2.3\nT/V N NB P Q Time Gflops\nWR11C2R4 20000 192 2 2 52.12 1.
 like <(proposed logs/hpl.log) '^interval 1: 102.35 gflop/s' "the speed of HPL"
 printf 'HPCG result is VALID with a GFLOP/s rating of=12.5709\n' >logs/hpcg.log
 like <(proposed logs/hpcg.log) '^interval 1: 12.5709 gflop/s' "and that of HPCG"
+for i in 1 2; do
+    printf 'Epoch %d took 12.5 s\ntrain: loss 0.5 acc 0.91 val: loss 0.6 acc 0.8%d\n' $i $i
+done >logs/phase.log
+like <(proposed logs/phase.log) '^quality: val_acc 0.82' "a quality of the second half of a line of its own"
+printf 'shuffle took 3.1 s\ntraining took 12.%d s\n' 5 4 >logs/line.log
+is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 12.5 s' "a time by the word that distinguishes it"
+printf 'step %d Tokens/s/device: 6564.6\n' 1 2 >logs/line.log
+like <(proposed logs/line.log) '^pattern .*<tokens_per_s_per_device>' "a rate of one device"
+printf 'epoch 1 took 12.5 s\nep\0 2 took 12.4 s\n' >logs/line.log
+bad "a log with a byte 0" 'it has a byte 0' --try logs/line.log --column 'pattern=took (?<epoch_time>.*) s' -- ./a.out
 printf 'real\t2m12.345s\nuser\t16m1.123s\nsys\t0m1.234s\n' >logs/line.log
 is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 132.345 s' "the wall time of a shell's time"
 printf '\tUser time (seconds): 961.12\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 2:12.34\n' \

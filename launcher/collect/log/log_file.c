@@ -316,6 +316,8 @@ bool log_file_is_known(const char *path, bool *stated)
 static int read_rows(char *text, size_t n, enum form form, const char *pattern,
                      struct log_table *t, struct result *r, struct err *e)
 {
+    if (pattern && memchr(text, '\0', n))
+        return err_set(e, ERR_DATA, "%s: it has a byte 0, of which a text has none", t->path);
     if (pattern)
         return log_pattern_read(text, pattern, t, e);
     switch (form) {

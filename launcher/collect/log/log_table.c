@@ -130,7 +130,7 @@ static bool decode_form(const char *form, const char *text, double *value)
         size_t digits = strspn(text, "0123456789");
         if (letter && (!digits || digits > 7))
             return false;
-        if (!letter && *text != *f && !(*f == ' ' && *text == 'T'))
+        if (!letter && *text != *f && !(*f == ' ' && strchr("T,", *text)))
             return false;
         if (letter)
             n[letter - letters] = atoi(text);

@@ -15,6 +15,7 @@
 
 #define KINDS_MAX 256  /* of lines */
 #define SHOWN 3        /* rows */
+#define RISES "' rises"
 #define RISE_MAX 0.2   /* of the time of a row, from each to the next */
 #define MANY_LINES ((size_t)1 << 30)
 
@@ -37,11 +38,19 @@ static bool is_bar(const struct kind *k)
  * -1. */
 static long find_rank(const char *line, size_t n)
 {
-    const char *at = memmem(line, n, "rank", 4), *end = line + n;
+    static const char *const words[] = {"rank", "default", "gpu", "1,"}; /* mpirun's is [1,0] */
+    const char *at = memchr(line, '[', n < 64 ? n : 64), *end = line + n;
 
-    at = at ? at + 4 : (at = memmem(line, n, "[default", 8)) ? at + 8 : end;
-    at += strspn(at, " =:");
-    return at < end && isdigit((unsigned char)*at) ? strtol(at, NULL, 10) : -1;
+    for (const char *p = line; p; p = p == line && at != line ? at : NULL)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            const char *word = p + (*p == '['), *number = word + strlen(words[i]);
+            if (end - word < 8 || strncasecmp(word, words[i], strlen(words[i])))
+                continue;
+            number += strspn(number, " =:");
+            if (isdigit((unsigned char)*number) && (i < 3 || *p == '['))
+                return strtol(number, NULL, 10);
+        }
+    return -1;
 }
 
 static bool has_duration(const struct kind *k)
@@ -64,10 +73,11 @@ static size_t next_letter(const char *line, size_t at, size_t end)
     return at;
 }
 
-/* Returns whether the same words stand before the number i of both. */
-static bool has_same_words(const struct kind *a, const struct kind *b, size_t i)
+/* Returns whether the same words stand before both numbers. */
+static bool has_same_words(const struct kind *a, const struct log_number *of_a,
+                           const struct kind *b, const struct log_number *of_b)
 {
-    size_t p = 0, q = 0, p_end = a->numbers[i].at, q_end = b->numbers[i].at;
+    size_t p = 0, q = 0, p_end = of_a->at, q_end = of_b->at;
 
     for (;; p++, q++) {
         p = next_letter(a->line, p, p_end);
@@ -85,21 +95,21 @@ static bool is_same_kind(const struct kind *a, const struct kind *b)
         return false;
     while (i < a->nnumbers && i < b->nnumbers &&
            strcmp(a->numbers[i].name, b->numbers[i].name) == 0 &&
-           (!log_words_is_time(a->numbers[i].name) || has_same_words(a, b, i)))
+           (!log_words_is_time(a->numbers[i].name) ||
+            has_same_words(a, &a->numbers[i], b, &b->numbers[i])))
         i++;
     return i == a->nnumbers && i == b->nnumbers;
 }
 
-/* Returns whether a line is of a validation, by the words before its first number that has a name
- * and is not a time of day, or before a progress bar. */
+/* Returns whether a line is of a validation, by the words before its first number that is not a
+ * time of day, or before a progress bar. */
 static bool is_validation(const struct kind *k)
 {
     const char *bar = memmem(k->line, k->n, "%|", 2);
     size_t i = 0;
     char words[64];
 
-    while (i < k->nnumbers &&
-           (!*k->numbers[i].name || strcmp(k->numbers[i].name, "timestamp") == 0))
+    while (i < k->nnumbers && strcmp(k->numbers[i].name, "timestamp") == 0)
         i++;
     if (i == k->nnumbers)
         return false;
@@ -198,7 +208,7 @@ static void add_pattern(const struct kind *k, const char *only, const char *time
         add_literal(dst, k->line, m->label, m->at);
         buf_add(dst, mean ? "\\S+\\s*\\(\\s*" : "");
         buf_addf(dst, "(?<%s>%s)", strcmp(m->name, "time") ? m->name : time_name,
-                 stamp && memchr(k->line + m->at, '-', m->end - m->at) ? "[0-9-]+[ T][0-9:.,]+"
+                 stamp && memchr(k->line + m->at, '-', m->end - m->at) ? "[0-9-]+[ T,][0-9:.,]+"
                  : stamp                                              ? "[0-9]+:[0-9:.]+"
                  : log_words_is_before_step(k->line, m->end)                    ? "[0-9:]+"
                  : clock                                              ? CLOCK
@@ -330,7 +340,7 @@ static size_t value_kind(const struct kind *k)
  * not show it. */
 static void name_time(const char *path, struct log_proposal *p)
 {
-    static const char *const names[] = {"elapsed", "epoch_time"};
+    static const char *const names[] = {"elapsed", "epoch_time", "step_time"};
     static const char group[] = "(?<time>";
     const char *at = strstr(p->pattern, group);
     struct log_proposal other;
@@ -343,7 +353,7 @@ static void name_time(const char *path, struct log_proposal *p)
         bool fits = n < (int)sizeof other.pattern &&
                     try_form(path, &(struct log_form){.pattern = other.pattern}, &other,
                              &ignored) == 0 && other.intervals == p->intervals &&
-                    other.last_s == p->last_s;
+                    other.stepped == p->stepped && other.last_s == p->last_s;
         buf_destroy(&other.rows);
         if (!fits)
             continue;
@@ -383,13 +393,20 @@ static const struct log_number *find_match(const struct kind *of, const struct l
     return NULL;
 }
 
+/* Returns whether a has a time of one kind, and no counter or rate beside it. */
+static bool is_bare(const struct kind *k)
+{
+    return k->timed && value_kind(k) == k->count;
+}
+
 /* Returns another kind in whose lines the pattern for m, the time of `of`, finds another number. */
 static const struct kind *find_confused(const struct kind *kinds, size_t n, const struct kind *of,
                                         const struct log_number *m)
 {
     for (const struct kind *k = kinds; k < kinds + n; k++) {
         const struct log_number *j = k == of ? NULL : find_match(of, m, k);
-        if (j && strcmp(j->name, m->name) != 0)
+        if (j && (strcmp(j->name, m->name) != 0 || k->validates ||
+                  (is_bare(of) && !has_same_words(k, j, of, m))))
             return k;
     }
     return NULL;
@@ -400,7 +417,10 @@ static bool add_word(const struct kind *k, struct log_number *m)
 {
     if (m->label == m->after)
         return false;
-    for (m->label--; m->label > m->after && isalpha((unsigned char)k->line[m->label - 1]) &&
+    do
+        m->label--;
+    while (m->label > m->after && ((unsigned char)k->line[m->label] & 0xc0) == 0x80);
+    for (; m->label > m->after && isalpha((unsigned char)k->line[m->label - 1]) &&
                      isalpha((unsigned char)k->line[m->label]);)
         m->label--;
     return true;
@@ -414,12 +434,6 @@ static void tell_apart(struct kind *k)
         while (*m->name && strcmp(m->name, "timestamp") && find_match(k, m, k) != m)
             if (!add_word(k, m))
                 *m->name = 0;
-}
-
-/* Returns whether a has a time of one kind, and no counter or rate beside it. */
-static bool is_bare(const struct kind *k)
-{
-    return k->timed && value_kind(k) == k->count;
 }
 
 static int ask_time(const char *path, const struct kind *a, const struct log_number *m,
@@ -472,8 +486,8 @@ static void add_quality(const struct kind *scored, const char *quality, bool wit
                         struct buf *dst)
 {
     buf_add(dst, within ? "(?:.*?" : "|");
-    if (is_bar(scored) && scored->validates) /* training's bars may have a number of this name */
-        buf_add(dst, "(?i:val|test).*?");
+    if (!within && (scored->validates || strncmp(quality, "val_", 4) == 0))
+        buf_add(dst, "(?i:val|test).*?"); /* training's lines may have a number of this name */
     add_pattern(scored, quality, "time", dst);
     buf_add(dst, within ? ")?" : "");
 }
@@ -494,7 +508,7 @@ static bool is_part(const struct kind *k, const struct kind *of)
 }
 
 /* A progress bar of an epoch that is full, as tqdm, Lightning and Keras on tqdm draw it. */
-#define FULL_BAR "poch\\D{0,3}(?<epoch>\\d+)(?![^|]*(?i:val|test))[^|]*100%\\|[^|]*\\| *" \
+#define FULL_BAR "poch\\D{0,12}(?<epoch>\\d+)(?![^|]*(?i:val|test))[^|]*100%\\|[^|]*\\| *" \
     "(?<step>\\d+)/\\d+ \\[[^]]*?(?<step_time>[0-9.]+)(?:it/s|s/it)"
 
 static bool has_bars(const struct kind *kinds, size_t n)
@@ -583,31 +597,37 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
                        "log.pattern yourself", path);
     if (choose_time(path, kinds, n, best, e))
         return -1;
-    for (size_t i = 0; rc && i < 2 * sizeof times / sizeof *times; i++) {
-        if (i % (sizeof times / sizeof *times) && has_number(best, "step"))
-            continue; /* a time of several steps is asked about, not guessed */
-        struct buf b = {0};
-        bool with = quality && i < sizeof times / sizeof *times;
-        add_pattern(best, NULL, times[i % (sizeof times / sizeof *times)], &b);
-        for (size_t k = 0; with && k < best->nnumbers; k++)
-            with = strcmp(best->numbers[k].name, quality) != 0;
-        if (with)
-            add_quality(scored, quality, !scored->validates && is_part(best, scored), &b);
-        if (b.failed || b.length >= sizeof dst->pattern) {
+    for (int with = quality != NULL; rc && with >= 0; with--)
+        for (size_t i = 0; rc && i < sizeof times / sizeof *times; i++) {
+            struct buf b = {0};
+            add_pattern(best, NULL, times[i], &b);
+            if (with && !(best == scored && has_number(best, quality)))
+                add_quality(scored, quality, !scored->validates && is_part(best, scored), &b);
+            if (b.failed || b.length >= sizeof dst->pattern) {
+                buf_destroy(&b);
+                return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
+            }
+            snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
             buf_destroy(&b);
-            return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
+            const struct log_form form = {.pattern = dst->pattern,
+                                          .quality_name = with ? quality : NULL};
+            rc = try_form(path, &form, dst, why);
+            guessed |= rc != 0;
+            bool rises = rc && strstr(why->text, RISES);
+            why = &later; /* the first one is of the name that is most likely */
+            if (!rises || has_number(best, "step")) /* asked about, not guessed */
+                break;
         }
-        snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
-        buf_destroy(&b);
-        rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name =
-                      i < sizeof times / sizeof *times ? quality : NULL}, dst, why);
-        guessed |= rc != 0;
-        why = &later; /* the first one is of the name that is most likely */
-    }
-    if (rc == 0 && guessed && dst->last_s - dst->first_s >
-                                        RISE_MAX * (double)(dst->intervals - 1) * dst->first_s) {
+    double others = dst->intervals > 1 ? dst->last_s : INFINITY;
+    if (rc == 0 && ((guessed && dst->last_s - dst->first_s >
+                                    RISE_MAX * (double)(dst->intervals - 1) * dst->first_s) ||
+                    (strstr(dst->pattern, "(?<elapsed") && others < RISE_MAX * dst->first_s))) {
         buf_destroy(&dst->rows);
-        rc = -1; /* rows whose times rise so may count from the start */
+        rc = guessed ? -1 /* rows whose times rise so may count from the start */
+             : err_set(e, ERR_CONFIG, "%s: the elapsed time is %.6g s in the first row, and rises by "
+                       "%.6g s in the last: does it count from the start of the run? write "
+                       "log.pattern yourself, with a group elapsed or epoch_time", path,
+                       dst->first_s, dst->last_s);
     }
     if (rc == 0)
         name_time(path, dst);

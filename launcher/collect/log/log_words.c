@@ -79,7 +79,7 @@ int log_words_rank_quality(const char *name, bool validates)
 
 #define SECONDS "s sec secs second seconds ms"
 #define DURATIONS "time took elapsed duration dur seconds secs sec"
-#define NO_SECONDS "us usec usecs ns nsec microseconds min mins minute minutes m h hr hrs hour " \
+#define NO_SECONDS "k us usec usecs ns nsec microseconds min mins minute minutes m h hr hrs hour " \
     "hours d day days"
 #define THOUSANDS "k m g t b"
 
@@ -88,12 +88,30 @@ int log_words_rank_quality(const char *name, bool validates)
 #define OTHER_TIMES "data dataloader val valid validation eval evaluation test testing inference " \
     "load loaded loading save saved saving checkpoint init initialization setup startup compile " \
     "compiled compilation timeout limit wait waited waiting forward backward fwd bwd cpu user " \
-    "sys system eta remaining left simulated simulation sleep reader"
+    "sys system eta remaining left simulated simulation sleep reader last " \
+    "comm communication allreduce idle shuffle preprocess"
 
 bool log_words_is_duration(const char *name)
 {
     return log_words_has(name, DURATIONS " s runtime") &&
            !log_words_has(name, NO_SECONDS " " OTHER_TIMES);
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+
+    return n > m && strcmp(text + n - m, ending) == 0;
+}
+
+/* Leaves of a name its last words, of at most n bytes. Returns it. */
+static char *cut_name(char *name, size_t n)
+{
+    size_t length = strlen(name);
+    const char *end = length > n ? strchr(name + length - n - 1, '_') : name - 1;
+
+    end = end ? end : name + length - n - 1;
+    return memmove(name, end + 1, strlen(end + 1) + 1);
 }
 
 void log_words_name(const char *label, const char *context, const char *unit,
@@ -107,6 +125,7 @@ void log_words_name(const char *label, const char *context, const char *unit,
                 !log_words_has(label, "micro");
     const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = log_words_has(unit, SECONDS) ||
+                   (ends_with(label, "_s") && !*unit) ||
                    (log_words_has(label, DURATIONS " ms") &&
                     !log_words_has(unit, NO_SECONDS " cpus gpus cores threads ranks"));
     bool timed = slash && (strncmp(unit, "s/", 2) == 0 || strncmp(unit, "ms/", 3) == 0 ||
@@ -128,22 +147,19 @@ void log_words_name(const char *label, const char *context, const char *unit,
              !(*context && has_only(context, NO_SECONDS)) && /* 1 min 21 sec */
              (!per || log_words_has(per, "step iter it batch iteration epoch")))
         snprintf(dst, LOG_NAME_SIZE, "%s%s",
-                 log_words_has(label, "elapsed total after since") ? "elapsed"
-                 : step                                       ? "step_time"
+                 step                               ? "step_time"
+                 : log_words_has(label, "elapsed") ? "elapsed"
                  : log_words_has(label, "epoch")                   ? "epoch_time"
                                                               : "time", ms ? "_ms" : "");
+    else if (log_words_has(label, LOSSES) && !log_words_is_quality(label, &validated))
+        snprintf(dst, LOG_NAME_SIZE, "loss");
     else if (log_words_has(label, "epoch ep"))
         snprintf(dst, LOG_NAME_SIZE, "epoch");
     else if (step || log_words_has(label, "steps"))
         snprintf(dst, LOG_NAME_SIZE, "step");
     else if (log_words_is_quality(label, &validated))
         snprintf(dst, LOG_NAME_SIZE, "%s", log_words_has(label, LOSSES) ? "val_loss" : label);
-    else if (log_words_has(label, LOSSES))
-        snprintf(dst, LOG_NAME_SIZE, "loss");
-    size_t n = strlen(dst);
-    const char *end = n > LOG_GROUP_MAX ? strchr(dst + n - LOG_GROUP_MAX, '_') : NULL;
-    if (end)
-        memmove(dst, end + 1, strlen(end));
+    cut_name(dst, LOG_GROUP_MAX);
 }
 
 /* ---- lines ---- */
@@ -212,8 +228,9 @@ static bool is_before_number(const char *text)
     if (strncmp(text, "per ", 4) == 0)
         text += 4 + strspn(text + 4, "abcdefghijklmnopqrstuvwxyzGPU");
     if (*text == '(')
-        text += strcspn(text, ")\n") + 1;
-    text += text[-1] == '\n' ? -1 : (long)strspn(text, " =:");
+        text += strcspn(text, ")\n");
+    text += *text == ')';
+    text += strspn(text, " =:");
     return isdigit((unsigned char)text[0]) || (text[0] == '.' && isdigit((unsigned char)text[1]));
 }
 
@@ -228,7 +245,7 @@ static bool is_step_of_epoch(const char *line, struct log_number *k, size_t coun
     if (!gap || line[k->end] != '/' || !memchr(line + epoch->end, '[', gap) ||
         strspn(line + epoch->end, "] ,[") != gap)
         return false;
-    if (count > 2 && line[epoch->at - 1] == '/' && line[epoch[-1].at - 1] == '[')
+    if (count > 2 && line[epoch->at - 1] == '/' && epoch[-1].at && line[epoch[-1].at - 1] == '[')
         snprintf((--epoch)->name, sizeof epoch->name, "epoch");
     else if (strncasecmp(line + epoch->label, "train: ", 7) == 0)
         snprintf(epoch->name, sizeof epoch->name, "epoch");
@@ -290,7 +307,11 @@ static bool is_simulated(const char *line, size_t n)
     for (size_t i = 1; i + 8 < n; i++) {
         size_t word = strncasecmp(line + i, "dt", 2) == 0 ? 2
                       : strncasecmp(line + i, "bitrate", 7) == 0 ? 7 : 0;
-        if (word && strchr(" ,;|", line[i - 1]) && strchr(" =:", line[i + word]))
+        if (!word || !strchr(" ,;|", line[i - 1]) || !strchr(" =:", line[i + word]))
+            continue;
+        size_t at = i + word + strspn(line + i + word, " =:");
+        at += strspn(line + at, "0123456789.+-eE");
+        if (word == 7 || !strchr("sm", line[at])) /* dt may be a time itself */
             return true;
     }
     return false;
@@ -309,17 +330,32 @@ bool log_words_is_before_step(const char *line, size_t end)
     return strncmp(line + end, "s/step", 6) == 0;
 }
 
+/* Copies the last three words of line[from..to), but none before a separator. */
+static void copy_context(const char *line, size_t from, size_t to, char dst[64])
+{
+    size_t at = to, words = 0;
+
+    for (; at > from && words < 3; at--) {
+        bool word = isalnum((unsigned char)line[at - 1]) != 0;
+        if (strchr(",;|]", line[at - 1]) || (line[at - 1] == ')' && line[at] == ' '))
+            break;
+        words += !word && at < to && isalnum((unsigned char)line[at]);
+    }
+    log_words_copy(line, at, to, true, dst);
+}
+
 /* Names number k by its words and its unit, which is line[u..v). *later: an earlier number of the
  * line has a name; *phase: the words of a validation stand before an earlier one. */
 static void name_by_words(const char *line, size_t n, struct log_number *k, size_t u, size_t v,
                           bool later, bool *phase)
 {
-    char label[64], unit[64], context[64], behind[64];
+    char label[64], unit[64], context[64], behind[64], near[64];
     bool validated;
 
     log_words_copy(line, k->label, k->at, true, label);
     log_words_copy(line, u, v, false, unit);
     log_words_copy(line, k->at > k->after + 56 ? k->at - 56 : k->after, k->at, true, context);
+    copy_context(line, k->after, k->at, near);
     log_words_copy(line, v, v + 18 < n ? v + 18 : n, true, behind);
     if (strncmp(line + u, "\xc2\xb5s", 3) == 0 || strncmp(line + u, "\xce\xbcs", 3) == 0)
         strcpy(unit, "us");
@@ -327,18 +363,19 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
     if (of_one)
         *of_one = 0;
     bool next = u > k->end && strchr(unit, '/') && is_before_number(line + v); /* names that one */
-    log_words_name(label, context, next ? "" : unit, k->name);
+    log_words_name(label, near, next ? "" : unit, k->name);
     if (next && *k->name)
         v = k->end;
     else if (next)
-        log_words_name(label, context, unit, k->name);
-    if (log_column_is_rate(k->name) && !strstr(k->name, "_per_gpu") &&
-        ((of_one && !next) || find_each(context, "per_") ||
+        log_words_name(label, near, unit, k->name);
+    if (log_column_is_rate(k->name) && !ends_with(k->name, "_per_gpu") &&
+        !ends_with(k->name, "_per_device") &&
+        ((of_one && !next) || find_each(near, "per_") ||
          (strncmp(behind, "per_", 4) == 0 && find_each(behind, "per_") == behind)))
-        snprintf(k->name + strlen(k->name), sizeof k->name - strlen(k->name), "_per_gpu");
+        strcat(cut_name(k->name, LOG_GROUP_MAX - 8), "_per_gpu");
     bool timed = log_words_is_time(k->name) && !log_column_is_rate(k->name);
     if (line[k->end] == '%' ? timed || line[k->end + 1] == '|'
-                            : (timed && (is_simulated(line, n) ||
+                            : (timed && ((!log_words_has(near, "wall elapsed") && is_simulated(line, n)) ||
                                          (strncasecmp(line + v, " cpu", 4) == 0 &&
                                           strncmp(behind, "cpu", 4) == 0))))
         *k->name = 0;
@@ -392,9 +429,13 @@ static void name_clock(const char *line, size_t n, struct log_number *k)
     log_words_copy(line, k->label, k->at, true, label);
     log_words_copy(line, k->after, k->at, true, context);
     bool clock = colons == 2, elapsed = log_words_has(context, "elapsed");
+    bool days = memchr(line + k->at, 'd', k->end - k->at);
     if ((k->end - k->at >= 19 && line[k->at + 4] == '-') ||
-        (clock && (k->at < 2 || !*label || log_words_has(label, "at on started finished"))))
+        (clock && !days && !log_words_is_before_step(line, k->end) &&
+         (k->at < 2 || !*label || log_words_has(label, "at on started finished"))))
         snprintf(k->name, sizeof k->name, "timestamp");
+    else if (colons && strncmp(line + k->end, " h", 2) == 0)
+        *k->name = 0; /* hours and minutes */
     else if (colons && !*k->name && !log_words_has(context, OTHER_TIMES) &&
              !is_simulated(line, n) &&
              (clock || elapsed || log_words_is_before_step(line, k->end)))
@@ -426,6 +467,8 @@ size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_N
         name_by_words(line, n, k, u, v, named, &phase);
         name_clock(line, n, k);
         bool share = line[end] == '/' && isdigit((unsigned char)line[end + 1]);
+        if (strcmp(k->name, "step") == 0 && memchr(line + i, '.', end - i))
+            *k->name = 0; /* ms of a step */
         if (is_step_of_epoch(line, k, count))
             snprintf(k->name, sizeof k->name, "step");
         else if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* of a total */
