@@ -288,16 +288,19 @@ static void add_remarks(struct mask_stats *stats, const struct pixels *mask, con
     remarks_add(&stats->remarks, &p, name);
 }
 
+/* Adds a mask of values, or with as_colours, or if its values cannot be read, of colours. */
 static int read_mask(struct mask_stats *stats, struct source *source, const char *name,
-                     uint32_t of_index[256], struct err *e)
+                     bool as_colours, uint32_t of_index[256], struct err *e)
 {
     struct pixels values, picture;
     struct err ignored;
     int rc;
 
     stats->masks++;
-    bool grey = source_decode(source, name, SOURCE_VALUES, NULL, NULL, &values, e) == 0;
-    if (!grey && source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture, &ignored))
+    bool grey =
+        !as_colours && source_decode(source, name, SOURCE_VALUES, NULL, NULL, &values, e) == 0;
+    if (!grey && source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture,
+                               as_colours ? e : &ignored))
         return -1; /* *e has the error of the first reading */
     stats->pixels +=
         grey ? (int64_t)values.width * values.height : (int64_t)picture.width * picture.height;
@@ -317,37 +320,23 @@ static int read_mask(struct mask_stats *stats, struct source *source, const char
     return rc;
 }
 
-static int read_colours(struct mask_stats *stats, struct source *source, size_t most, struct err *e)
-{
-    size_t n = source->count < most ? source->count : most;
-
-    memset(stats, 0, sizeof *stats);
-    stats->palettes_differ = true;
-    for (size_t i = 0; i < n; i++) {
-        const char *name = source->items[i * source->count / n].mask;
-        struct pixels picture;
-        if (source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture, e))
-            return -1;
-        add_remarks(stats, &picture, name);
-        stats->masks++;
-        stats->pixels += (int64_t)picture.width * picture.height;
-        add_colours(stats, &picture);
-        pixels_free(&picture);
-    }
-    return 0;
-}
-
 int mask_stats_read(struct mask_stats *stats, struct source *source, size_t most, struct err *e)
 {
     size_t n = source->count < most ? source->count : most;
     uint32_t of_index[256] = {0};
 
-    memset(stats, 0, sizeof *stats);
-    for (size_t i = 0; i < n; i++)
-        if (read_mask(stats, source, source->items[i * source->count / n].mask, of_index, e))
-            return -1;
+    for (bool as_colours = false;; as_colours = true) {
+        memset(stats, 0, sizeof *stats);
+        for (size_t i = 0; i < n; i++)
+            if (read_mask(stats, source, source->items[i * source->count / n].mask, as_colours,
+                          of_index, e))
+                return -1;
+        stats->palettes_differ |= as_colours;
+        if (stats->palettes_differ == as_colours)
+            break;
+    }
     stats->of_value[stats->full > 1 ? stats->full : 1] += stats->bit_ones;
-    return stats->palettes_differ ? read_colours(stats, source, most, e) : 0;
+    return 0;
 }
 
 /* --- proposing settings --- */
