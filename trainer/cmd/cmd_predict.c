@@ -126,6 +126,18 @@ static void fill_rows(struct page_result *r, int y, int n, const float *p)
         memcpy(r->probabilities + first * nc, p, pixels * nc * sizeof *p);
 }
 
+/* Writes the mask's colours, over the image unless that is NULL. */
+static int write_picture(const char *name, const char *suffix, const struct page_result *r,
+                         const struct predict_image *image, int channels, struct err *e)
+{
+    const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes,
+                                         r->scale};
+    char path[PATH_MAX];
+
+    path_for(name, suffix, path);
+    return mask_picture_write(path, &picture, image, channels, e);
+}
+
 static int write_mask(const char *name, const char *what, const struct page_result *r,
                       struct err *e)
 {
@@ -136,11 +148,8 @@ static int write_mask(const char *name, const char *what, const struct page_resu
     int rc;
 
     if (given.colors) {
-        const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1,
-                                             classes, r->scale};
         snprintf(suffix, sizeof suffix, "%s.png", what);
-        path_for(name, suffix, path);
-        return mask_picture_write(path, &picture, e);
+        return write_picture(name, suffix, r, NULL, 0, e);
     }
     uint8_t *bytes = mem_alloc(pixels, 1, e);
     if (!bytes)
@@ -173,8 +182,7 @@ static int write_png_probabilities(const char *name, const struct page_result *r
         return -1;
     for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
         unsigned v = (unsigned)lrintf(r->probabilities[i * (size_t)r->classes + (size_t)k] * 65535);
-        img.samples[2 * i] = (uint8_t)(v >> 8);
-        img.samples[2 * i + 1] = (uint8_t)v;
+        pixels_set(&img, i, v);
     }
     int rc = png_file_write_pixels(path, &img, e);
     pixels_free(&img);
@@ -196,17 +204,6 @@ static int write_probabilities(const char *name, const struct page_result *r, st
         if (write_png_probabilities(name, r, k, e))
             return -1;
     return 0;
-}
-
-static int write_overlay(const char *name, const struct predict_image *image, int channels,
-                         const struct page_result *r, struct err *e)
-{
-    const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes,
-                                         r->scale};
-    char path[PATH_MAX];
-
-    path_for(name, "_overlay.png", path);
-    return mask_picture_write_overlay(path, &picture, image, channels, e);
 }
 
 static int check_crops(const struct page_result *r, struct err *e)
@@ -252,7 +249,7 @@ static int write_outputs(const char *name, const struct predict_image *image, in
         return -1;
     free(r->probabilities); /* the largest part of the memory */
     r->probabilities = NULL;
-    return given.overlay ? write_overlay(name, image, channels, r, e) : 0;
+    return given.overlay ? write_picture(name, "_overlay.png", r, image, channels, e) : 0;
 }
 
 /* All images of a command, and its progress. */

@@ -185,13 +185,10 @@ struct mask_picture {
     enum scale scale; /* of the image that it is written over (data/image/pixels.h) */
 };
 
-/* Writes the mask as an RGB PNG of its colours. */
-int mask_picture_write(const char *path, const struct mask_picture *m, struct err *e);
-
-/* Writes the mask over its image as the network sees it, with 1 or 3 channels, as an RGB PNG. The
- * background of a binary mask is left clear. */
-int mask_picture_write_overlay(const char *path, const struct mask_picture *m,
-                               const struct predict_image *image, int channels, struct err *e);
+/* Writes the mask's colours as an RGB PNG: over its image as the network sees it, with 1 or 3
+ * channels, where the background of a binary mask is left clear, or alone if image is NULL. */
+int mask_picture_write(const char *path, const struct mask_picture *m,
+                       const struct predict_image *image, int channels, struct err *e);
 
 /* Pictures of four validation images, from the best to the worst, for the report's page. */
 

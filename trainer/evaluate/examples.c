@@ -34,10 +34,8 @@ static void choose_colour(const struct mask_picture *m, int class, float rgb[3])
     }
 }
 
-/* Writes the share `opacity` of the mask's colours over the image, which is not read for 1. */
-static int write_picture(const char *path, const struct mask_picture *m,
-                         const struct predict_image *image, int channels, float opacity,
-                         struct err *e)
+int mask_picture_write(const char *path, const struct mask_picture *m,
+                       const struct predict_image *image, int channels, struct err *e)
 {
     size_t n = (size_t)m->height * (size_t)m->width;
     uint8_t *rgb = mem_alloc(3, n, e);
@@ -48,11 +46,10 @@ static int write_picture(const char *path, const struct mask_picture *m,
     for (int class = 0; class < 256; class++)
         choose_colour(m, class, colours[class]);
     for (size_t i = 0; i < n; i++) {
-        bool is_clear = opacity < 1 && m->is_binary && !m->mask[i];
-        float share = is_clear ? 0 : opacity;
+        float share = !image ? 1 : m->is_binary && !m->mask[i] ? 0 : 0.4F; /* of the colour */
         for (size_t c = 0; c < 3; c++) {
             float v = 0;
-            if (image && share < 1) {
+            if (image) {
                 predict_image_read(image, i * (size_t)channels + (channels == 3 ? c : 0), 1, &v);
                 v = scale_shown(m->scale, v);
             }
@@ -63,17 +60,6 @@ static int write_picture(const char *path, const struct mask_picture *m,
     int rc = png_file_write(path, (uint32_t)m->width, (uint32_t)m->height, 3, rgb, e);
     free(rgb);
     return rc;
-}
-
-int mask_picture_write(const char *path, const struct mask_picture *m, struct err *e)
-{
-    return write_picture(path, m, NULL, 0, 1, e);
-}
-
-int mask_picture_write_overlay(const char *path, const struct mask_picture *m,
-                               const struct predict_image *image, int channels, struct err *e)
-{
-    return write_picture(path, m, image, channels, 0.4F, e);
 }
 
 #define MOST_SIDE 384 /* pixels of a side of a picture's image */
@@ -204,7 +190,7 @@ static int write_example(struct example_writer *w, const char *name,
     buf_addf(&w->table, "%s,", name);
     csv_add_cell(&w->table, dataset_name(w->v->dataset, DATASET_VAL, image->index));
     buf_addf(&w->table, ",%.6f\n", image->iou);
-    return mask_picture_write_overlay(path, &picture, &pixels, channels, e);
+    return mask_picture_write(path, &picture, &pixels, channels, e);
 }
 
 static int write_all(struct example_writer *w, uint64_t seed, struct err *e)
