@@ -42,7 +42,7 @@ struct comm_ops {
     int (*wait)(struct comm *c, struct err *e);
     /* Sums a few doubles within a step, while slices stay in flight. */
     int (*sum_small)(struct comm *c, double *values, size_t n, struct err *e);
-    int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
+    int (*broadcast)(struct comm *c, void *data, size_t nbytes, struct err *e); /* of rank 0 */
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);

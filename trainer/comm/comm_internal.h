@@ -109,10 +109,9 @@ void shared_reduce_close(struct shared_reduce *b); /* b may be all zeros */
 int shared_reduce_run(struct shared_reduce *b, struct slice s, shared_reduce_across_f across,
                       void *arg, struct err *e);
 
-/* Collective: copies nbytes of party root to all, or of each party, in their order, to all (which
- * has size * nbytes). */
-int shared_reduce_broadcast(struct shared_reduce *b, void *data, size_t nbytes, int root,
-                            struct err *e);
+/* Collective: copies nbytes of the first party to all, or of each party, in their order, to all
+ * (which has size * nbytes). */
+int shared_reduce_broadcast(struct shared_reduce *b, void *data, size_t nbytes, struct err *e);
 int shared_reduce_gather(struct shared_reduce *b, const void *one, void *all, size_t nbytes,
                          struct err *e);
 

@@ -280,7 +280,7 @@ static int mpi_sum_small(struct comm *c, double *values, size_t n, struct err *e
                              m->nacross > 1 ? reduce_across_small : NULL, c, e);
 }
 
-static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
+static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, struct err *e)
 {
     const char *what = "a broadcast";
     MPI_Request request;
@@ -290,8 +290,7 @@ static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, st
     comm_enter(c, what);
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
-        int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD,
-                            &request);
+        int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
         if (finish_call(c, rc, &request, what, e))
             return -1;
     }
@@ -642,7 +641,7 @@ static int open_lifeline(struct comm *c, lifeline_lost_f lost, void *arg, struct
     else if (listener > 0)
         mine.port = listener_port(listener);
     int *ports = mem_zero((size_t)c->size, sizeof *ports, e);
-    if (!ports || gather_hosts(c, e) || c->ops->broadcast(c, &mine, sizeof mine, 0, e)) {
+    if (!ports || gather_hosts(c, e) || c->ops->broadcast(c, &mine, sizeof mine, e)) {
         free(ports);
         return -1;
     }

@@ -245,12 +245,21 @@ static const struct { int type, op; } kinds[] = {
     [REDUCE_SUM_FLOAT] = {NCCL_FLOAT, NCCL_SUM}, [REDUCE_SUM_DOUBLE] = {NCCL_DOUBLE, NCCL_SUM},
     [REDUCE_SUM_INT64] = {NCCL_INT64, NCCL_SUM}, [REDUCE_MAX_DOUBLE] = {NCCL_DOUBLE, NCCL_MAX}};
 
-/* Starts a collective on nbytes of n->local. how: the reduce_op, or the root. */
-typedef int (*start_f)(struct nccl *n, size_t nbytes, int how);
+/* Starts a sum or maximum of nbytes of n->local, by its reduce_op, or their broadcast. */
+enum { BROADCAST = -1 };
+static int start(struct nccl *n, size_t nbytes, int op)
+{
+    void *stream = n->ops->stream(n->device);
+
+    if (op == BROADCAST)
+        return n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, 0, n->links[FIRST],
+                                   stream);
+    return n->calls->all_reduce(n->local, n->local, nbytes / reduce_element((enum reduce_op)op),
+                                kinds[op].type, kinds[op].op, n->links[FIRST], stream);
+}
 
 /* Copies data to the GPU, runs the collective there, and copies the result back. */
-static int stage_part(struct comm *c, void *data, size_t nbytes, start_f start, int how,
-                      struct err *e)
+static int stage_part(struct comm *c, void *data, size_t nbytes, int op, struct err *e)
 {
     struct nccl *n = nccl_of(c);
 
@@ -258,41 +267,27 @@ static int stage_part(struct comm *c, void *data, size_t nbytes, start_f start, 
         return -1;
     memcpy(n->pinned, data, nbytes);
     if (n->ops->copy(n->device, n->local, n->pinned, nbytes, e) ||
-        finish_nccl(c, start(n, nbytes, how), e) ||
+        finish_nccl(c, start(n, nbytes, op), e) ||
         n->ops->copy(n->device, n->pinned, n->local, nbytes, e) || await_device(c, e))
         return -1;
     memcpy(data, n->pinned, nbytes);
     return 0;
 }
 
-static int stage_all(struct comm *c, const char *what, void *data, size_t nbytes, start_f start,
-                     int how, struct err *e)
+static int stage_all(struct comm *c, const char *what, void *data, size_t nbytes, int op,
+                     struct err *e)
 {
     if (enter_collective(c, what, e))
         return -1;
     for (size_t at = 0; at < nbytes; at += STAGE)
-        if (stage_part(c, (char *)data + at, nbytes - at < STAGE ? nbytes - at : STAGE, start, how,
-                       e))
+        if (stage_part(c, (char *)data + at, nbytes - at < STAGE ? nbytes - at : STAGE, op, e))
             return -1;
     return 0;
 }
 
-static int start_reduce(struct nccl *n, size_t nbytes, int op)
-{
-    return n->calls->all_reduce(n->local, n->local, nbytes / reduce_element((enum reduce_op)op),
-                                kinds[op].type, kinds[op].op, n->links[FIRST],
-                                n->ops->stream(n->device));
-}
-
-static int start_broadcast(struct nccl *n, size_t nbytes, int root)
-{
-    return n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, root, n->links[FIRST],
-                               n->ops->stream(n->device));
-}
-
 static int nccl_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return stage_all(c, reduce_name(op), values, n * reduce_element(op), start_reduce, (int)op, e);
+    return stage_all(c, reduce_name(op), values, n * reduce_element(op), (int)op, e);
 }
 
 static int nccl_sum_small(struct comm *c, double *values, size_t n, struct err *e)
@@ -323,11 +318,9 @@ static int nccl_queue_sum(struct comm *c, void *stream, bool urgent, void *value
                : 0;
 }
 
-static int nccl_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
+static int nccl_broadcast(struct comm *c, void *data, size_t nbytes, struct err *e)
 {
-    if (root < 0 || root >= c->size)
-        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
-    return stage_all(c, "a broadcast", data, nbytes, start_broadcast, root, e);
+    return stage_all(c, "a broadcast", data, nbytes, BROADCAST, e);
 }
 
 static int nccl_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
@@ -353,7 +346,7 @@ static int nccl_barrier(struct comm *c, struct err *e)
 {
     int64_t one = 1;
 
-    return stage_all(c, "a barrier", &one, sizeof one, start_reduce, REDUCE_SUM_INT64, e);
+    return stage_all(c, "a barrier", &one, sizeof one, REDUCE_SUM_INT64, e);
 }
 
 static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, struct err *e)
@@ -509,7 +502,7 @@ static int link_up(struct comm *c, struct nccl_id id, struct err *e)
     if (lacks == 0 && c->rank == 0 && (result = n->calls->get_id(&id)) != NCCL_SUCCESS)
         return fail_nccl(c, result, e);
     if (lacks == 0 &&
-        (nccl_broadcast(c, &id, sizeof id, 0, e) || connect_link(c, URGENT, &id, e)))
+        (nccl_broadcast(c, &id, sizeof id, e) || connect_link(c, URGENT, &id, e)))
         return -1;
     if (c->rank == 0 && n->calls->get_version(&version) == 0)
         log_info("NCCL %d.%d.%d connects %d ranks%s", version / 10000, version % 10000 / 100,

@@ -214,7 +214,7 @@ int node_share_buffer(struct node *g, bool spins, size_t n, float **own, struct 
     struct err why = {.text = "another rank failed"};
     int rc = g->rank ? 0 : offer_shared(&g->buffer, (size_t)g->size * nbytes, &offer, &why);
 
-    if (shared_reduce_broadcast(all, &offer, sizeof offer, 0, e))
+    if (shared_reduce_broadcast(all, &offer, sizeof offer, e))
         return -1;
     if (g->rank > 0)
         rc = join_buffer(g, nbytes, &offer, &why);
@@ -363,12 +363,10 @@ static int node_comm_sum_small(struct comm *c, double *values, size_t n, struct 
                              (struct slice){values, n, REDUCE_SUM_DOUBLE}, NULL, NULL, e);
 }
 
-static int node_comm_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
+static int node_comm_broadcast(struct comm *c, void *data, size_t nbytes, struct err *e)
 {
     comm_enter(c, "a broadcast");
-    if (root < 0 || root >= c->size)
-        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
-    return shared_reduce_broadcast(node_main(node_of(c), c->spins), data, nbytes, root, e);
+    return shared_reduce_broadcast(node_main(node_of(c), c->spins), data, nbytes, e);
 }
 
 static int node_comm_gather(struct comm *c, const void *one, void *all, size_t nbytes,

@@ -267,19 +267,18 @@ int shared_reduce_run(struct shared_reduce *b, struct slice s, shared_reduce_acr
 #define BROADCAST (UINT64_C(1) << 62)
 #define GATHER (UINT64_C(1) << 63)
 
-int shared_reduce_broadcast(struct shared_reduce *b, void *data, size_t nbytes, int root,
-                            struct err *e)
+int shared_reduce_broadcast(struct shared_reduce *b, void *data, size_t nbytes, struct err *e)
 {
     for (size_t at = 0, n; at == 0 || at < nbytes; at += n) {
-        char *cell = next_cell(b, root), *own = (char *)data + at;
+        char *cell = next_cell(b, 0), *own = (char *)data + at;
         n = nbytes - at < b->room ? nbytes - at : b->room;
-        if (n > 0 && b->barrier.rank == root)
+        if (n > 0 && b->barrier.rank == 0)
             memcpy(cell, own, n);
         if (shared_reduce_agree(b, BROADCAST | n, e))
             return -1;
         if (n == 0)
             break;
-        if (b->barrier.rank != root)
+        if (b->barrier.rank > 0)
             memcpy(own, cell, n);
     }
     return 0;

@@ -517,12 +517,12 @@ static int share_state(struct training *t, struct origin *from, double *loss, st
         {o->scaled, o->scaled ? sizeof *o->scaled : 0}};
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts && (i == 0 || from->found); i++)
-        if (parts[i].nbytes && c->ops->broadcast(c, parts[i].data, parts[i].nbytes, 0, e))
+        if (parts[i].nbytes && c->ops->broadcast(c, parts[i].data, parts[i].nbytes, e))
             return -1;
     if (!from->found)
         return 0;
     for (int i = 0; i < o->nslots; i++)
-        if (c->ops->broadcast(c, o->slots[i], o->n * sizeof **o->slots, 0, e))
+        if (c->ops->broadcast(c, o->slots[i], o->n * sizeof **o->slots, e))
             return -1;
     if (optim_push(o, e))
         return -1;
@@ -556,8 +556,8 @@ int resume_share_weights(const struct training *t, struct err *e)
     struct weights *w = network_weights(t->network);
     struct comm *c = t->comm;
 
-    return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
-                   c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+    return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, e) ||
+                   c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, e) ||
                    weights_push(w, e)
                ? -1 : 0;
 }

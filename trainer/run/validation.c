@@ -289,7 +289,7 @@ static int score_all(struct validation *v, struct err *e)
     double leave = 0;
 
     if (weights_pull(w, e) ||
-        c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+        c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, e) ||
         mirror_push(&w->states, e) || check_weights(v->t, e) || evaluate_clear(&v->images, e))
         return -1;
     end->val_images = v->images.images;

@@ -143,14 +143,14 @@ static int broadcast_choices(const struct network *network, struct comm *c, stru
     const struct device_ops *ops = network_device_ops(network, &d);
     char *text = c->rank == 0 ? ops->choices() : NULL;
     uint64_t n = text ? strlen(text) + 1 : 0;
-    int rc = c->ops->broadcast(c, &n, sizeof n, 0, e);
+    int rc = c->ops->broadcast(c, &n, sizeof n, e);
 
     if (rc == 0 && c->rank > 0 && n > 0)
         text = mem_alloc(n, 1, e);
     if (rc == 0 && n > 0 && !text)
         rc = -1;
     if (rc == 0 && n > 0)
-        rc = c->ops->broadcast(c, text, n, 0, e);
+        rc = c->ops->broadcast(c, text, n, e);
     if (rc == 0 && c->rank > 0 && n > 0 && ops->learn(text))
         log_warn("cannot read rank 0's choice of kernels; this rank makes its own");
     free(text);

@@ -151,15 +151,15 @@ static int check_broadcasts(struct comm *c, struct err *e)
 {
     unsigned char data[4097];
 
-    for (int root = 0; root < c->size; root++) {
-        memset(data, c->rank == root ? root + 1 : 0xEE, sizeof data);
-        if (c->ops->broadcast(c, data, sizeof data, root, e))
+    for (int round = 1; round <= c->size; round++) {
+        memset(data, c->rank == 0 ? round : 0xEE, sizeof data);
+        if (c->ops->broadcast(c, data, sizeof data, e))
             return -1;
         for (size_t i = 0; i < sizeof data; i++)
-            if (data[i] != root + 1)
+            if (data[i] != round)
                 return wrong(c, "broadcast", sizeof data, i, e);
     }
-    return c->ops->broadcast(c, data, 0, 0, e);
+    return c->ops->broadcast(c, data, 0, e);
 }
 
 static int check_gather(struct comm *c, struct err *e)

@@ -110,7 +110,7 @@ static int call_another(struct comm *c, struct err *e)
 {
     char v[8] = {0}, all[3 * sizeof v];
 
-    return c->rank == 2 ? c->ops->broadcast(c, v, sizeof v, 0, e)
+    return c->rank == 2 ? c->ops->broadcast(c, v, sizeof v, e)
                         : c->ops->gather(c, v, all, sizeof v, e);
 }
 
