@@ -16,20 +16,18 @@ struct elementwise_args {
     float slope;
 };
 
-DEVICE void combine_some(const struct elementwise_args *k, unsigned type, unsigned each)
+DEVICE void combine_some(const struct elementwise_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        float a[GPU_MOST_CHUNK], b[GPU_MOST_CHUNK];
+    float a[GPU_MOST_CHUNK], b[GPU_MOST_CHUNK];
 
-        gpu_load_some(k->a, i * each, type, each, a);
-        gpu_load_some(k->b, i * each, type, each, b);
-        for (unsigned j = 0; j < each; j++)
-            a[j] = k->adds ? a[j] + b[j] : b[j] > 0 ? a[j] : k->slope > 0 ? k->slope * a[j] : 0;
-        gpu_store_some(k->dst, i * each, type, each, a);
-    }
+    gpu_load_some(k->a, i, type, each, a);
+    gpu_load_some(k->b, i, type, each, b);
+    for (unsigned j = 0; j < each; j++)
+        a[j] = k->adds ? a[j] + b[j] : b[j] > 0 ? a[j] : k->slope > 0 ? k->slope * a[j] : 0;
+    gpu_store_some(k->dst, i, type, each, a);
 }
 
-CHUNKED_KERNEL(combine, elementwise_args, k->n)
+CHUNKED_KERNEL(combine, elementwise_args, k->n, k->n)
 
 struct cast_args {
     const void *src;
@@ -39,22 +37,20 @@ struct cast_args {
 };
 
 /* type: that of 16 bits. */
-DEVICE void cast_some(const struct cast_args *k, unsigned type, unsigned each)
+DEVICE void cast_some(const struct cast_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        float v[GPU_MOST_CHUNK];
+    float v[GPU_MOST_CHUNK];
 
-        if (k->widens) {
-            gpu_load_some(k->src, i * each, type, each, v);
-            gpu_store_some(k->dst, i * each, DTYPE_F32, each, v);
-        } else {
-            gpu_load_some(k->src, i * each, DTYPE_F32, each, v);
-            gpu_store_some(k->dst, i * each, type, each, v);
-        }
+    if (k->widens) {
+        gpu_load_some(k->src, i, type, each, v);
+        gpu_store_some(k->dst, i, DTYPE_F32, each, v);
+    } else {
+        gpu_load_some(k->src, i, DTYPE_F32, each, v);
+        gpu_store_some(k->dst, i, type, each, v);
     }
 }
 
-CHUNKED_KERNEL(cast, cast_args, k->n)
+CHUNKED_KERNEL(cast, cast_args, k->n, k->n)
 
 /* Tensors of na and nb channels and their concatenation; n: its elements. */
 struct concat_args {
@@ -63,20 +59,18 @@ struct concat_args {
     bool divides; /* the gradient: the concatenation is the source */
 };
 
-DEVICE void concat_some(const struct concat_args *k, unsigned type, unsigned each)
+DEVICE void concat_some(const struct concat_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned pixel = i * each / (k->na + k->nb), c = i * each % (k->na + k->nb);
-        void *part = c < k->na ? k->a : k->b;
-        unsigned at = c < k->na ? pixel * k->na + c : pixel * k->nb + (c - k->na);
-        float v[GPU_MOST_CHUNK];
+    unsigned pixel = i / (k->na + k->nb), c = i % (k->na + k->nb);
+    void *part = c < k->na ? k->a : k->b;
+    unsigned at = c < k->na ? pixel * k->na + c : pixel * k->nb + (c - k->na);
+    float v[GPU_MOST_CHUNK];
 
-        gpu_load_some(k->divides ? k->whole : part, k->divides ? i * each : at, type, each, v);
-        gpu_store_some(k->divides ? part : k->whole, k->divides ? at : i * each, type, each, v);
-    }
+    gpu_load_some(k->divides ? k->whole : part, k->divides ? i : at, type, each, v);
+    gpu_store_some(k->divides ? part : k->whole, k->divides ? at : i, type, each, v);
 }
 
-CHUNKED_KERNEL(concat, concat_args, k->na | k->nb)
+CHUNKED_KERNEL(concat, concat_args, k->n, k->na | k->nb)
 
 /* n: numbers of all records, `count` of one; images: numbers of an image in front of the target. */
 struct unpack_args {
@@ -138,29 +132,21 @@ static int run_combine(struct op *op, struct exec *x, struct err *e)
                                  op->out[0]->data, (unsigned)tensor_count(op->out[0]),
                                  op->kind == &add_kind, (float)op->attr.slope};
 
-    LAUNCH_AS(t, combine, gpu_blocks(k.n / GPU_EACH(k.n, t)), x->device->stream, k);
+    LAUNCH_CHUNKED(t, combine, k.n, k.n, x->device->stream, k);
     return 0;
-}
-
-static void queue_concat(struct exec *x, const struct tensor *a, const struct tensor *b,
-                         const struct tensor *whole, bool divides)
-{
-    struct concat_args k = {a->data, b->data, whole->data, (unsigned)tensor_channels(a),
-                            (unsigned)tensor_channels(b), (unsigned)tensor_count(whole), divides};
-
-    LAUNCH_AS(whole->dtype, concat, gpu_blocks(k.n / GPU_EACH(k.na | k.nb, whole->dtype)),
-              x->device->stream, k);
 }
 
 static int run_concat(struct op *op, struct exec *x, struct err *e)
 {
-    queue_concat(x, op->in[0], op->in[1], op->out[0], false);
-    return 0;
-}
+    bool divides = op->kind == &concat_grad_kind;
+    struct tensor *const *parts = divides ? op->out : op->in;
+    const struct tensor *whole = divides ? op->in[0] : op->out[0];
+    struct concat_args k = {parts[0]->data, parts[1]->data, whole->data,
+                            (unsigned)tensor_channels(parts[0]),
+                            (unsigned)tensor_channels(parts[1]), (unsigned)tensor_count(whole),
+                            divides};
 
-static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
-{
-    queue_concat(x, op->out[0], op->out[1], op->in[0], true);
+    LAUNCH_CHUNKED(whole->dtype, concat, k.n, k.na | k.nb, x->device->stream, k);
     return 0;
 }
 
@@ -170,7 +156,7 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
     struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)tensor_count(op->out[0]),
                           to == DTYPE_F32};
 
-    LAUNCH_AS(t, cast, gpu_blocks(k.n / GPU_EACH(k.n, t)), x->device->stream, k);
+    LAUNCH_CHUNKED(t, cast, k.n, k.n, x->device->stream, k);
     return 0;
 }
 
@@ -179,7 +165,7 @@ CUDA_KERNEL(cast, cuda_supports, NULL, run_cast, KERNEL_HALVES);
 CUDA_KERNEL(relu, cuda_supports_one_type, NULL, run_combine, KERNEL_ANY);
 CUDA_KERNEL(relu_grad, cuda_supports_one_type, NULL, run_combine, KERNEL_ANY);
 CUDA_KERNEL(concat, cuda_supports_one_type, NULL, run_concat, KERNEL_ANY);
-CUDA_KERNEL(concat_grad, cuda_supports_one_type, NULL, run_concat_grad, KERNEL_ANY);
+CUDA_KERNEL(concat_grad, cuda_supports_one_type, NULL, run_concat, KERNEL_ANY);
 
 C_END
 
@@ -195,25 +181,23 @@ struct bias_args {
     bool relu; /* negative results become 0 */
 };
 
-DEVICE void bias_some(const struct bias_args *k, unsigned type, unsigned each)
+DEVICE void bias_some(const struct bias_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        float y[GPU_MOST_CHUNK];
-        unsigned c = i * each % k->channels;
+    float y[GPU_MOST_CHUNK];
+    unsigned c = i % k->channels;
 
-        gpu_load_some(k->src, i * each, type, each, y);
-        for (unsigned j = 0; j < each; j++) {
-            y[j] += k->bias ? k->bias[c + j] : 0;
-            y[j] = k->relu ? fmaxf(y[j], 0.f) : y[j];
-        }
-        if (k->widens)
-            gpu_store_some(k->dst, i * each, DTYPE_F32, each, y);
-        else
-            gpu_store_some(k->dst, i * each, type, each, y);
+    gpu_load_some(k->src, i, type, each, y);
+    for (unsigned j = 0; j < each; j++) {
+        y[j] += k->bias ? k->bias[c + j] : 0;
+        y[j] = k->relu ? fmaxf(y[j], 0.f) : y[j];
     }
+    if (k->widens)
+        gpu_store_some(k->dst, i, DTYPE_F32, each, y);
+    else
+        gpu_store_some(k->dst, i, type, each, y);
 }
 
-CHUNKED_KERNEL(bias, bias_args, k->channels)
+CHUNKED_KERNEL(bias, bias_args, k->n, k->channels)
 
 struct sum_args {
     const void *src;
@@ -294,7 +278,7 @@ static void add_bias(struct device *d, const struct tensor *x, const struct tens
     struct bias_args k = {x->data, bias ? bias->data : NULL, y->data, x->dtype != y->dtype,
                           (unsigned)tensor_channels(y), (unsigned)tensor_count(y), relu};
 
-    LAUNCH_AS(x->dtype, bias, gpu_blocks(k.n / GPU_EACH(k.channels, x->dtype)), d->stream, k);
+    LAUNCH_CHUNKED(x->dtype, bias, k.n, k.channels, d->stream, k);
 }
 
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu)
@@ -399,23 +383,21 @@ DEVICE void random_block(uint64_t seed, uint64_t stream, uint64_t index, unsigne
     dst[3] = c3;
 }
 
-DEVICE void dropout_some(const struct dropout_args *k, unsigned type, unsigned each)
+DEVICE void dropout_some(const struct dropout_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned image = i * each / k->count, at = i * each % k->count, words[GPU_MOST_CHUNK];
-        float v[GPU_MOST_CHUNK];
+    unsigned image = i / k->count, at = i % k->count, words[GPU_MOST_CHUNK];
+    float v[GPU_MOST_CHUNK];
 
-        gpu_load_some(k->src, i * each, type, each, v);
-        for (unsigned j = 0; j < each; j += 4)
-            random_block(k->scalars->noise, k->stream,
-                         (k->scalars->first + image) * k->nblocks + (at + j) / 4, words + j);
-        for (unsigned j = 0; j < each; j++)
-            v[j] = words[each > 1 ? j : at % 4] >= k->limit ? v[j] * k->scale : 0;
-        gpu_store_some(k->dst, i * each, type, each, v);
-    }
+    gpu_load_some(k->src, i, type, each, v);
+    for (unsigned j = 0; j < each; j += 4)
+        random_block(k->scalars->noise, k->stream,
+                     (k->scalars->first + image) * k->nblocks + (at + j) / 4, words + j);
+    for (unsigned j = 0; j < each; j++)
+        v[j] = words[each > 1 ? j : at % 4] >= k->limit ? v[j] * k->scale : 0;
+    gpu_store_some(k->dst, i, type, each, v);
 }
 
-CHUNKED_KERNEL(dropout, dropout_args, k->count)
+CHUNKED_KERNEL(dropout, dropout_args, k->n, k->count)
 
 C_BEGIN
 
@@ -429,8 +411,7 @@ static int run_dropout(struct op *op, struct exec *x, struct err *e)
     k.n = (unsigned)tensor_count(src);
     k.count = k.n / (unsigned)src->shape.dim[DIM_N];
     k.nblocks = (k.count + 3) / 4;
-    LAUNCH_AS(src->dtype, dropout, gpu_blocks(k.n / GPU_EACH(k.count, src->dtype)),
-              x->device->stream, k);
+    LAUNCH_CHUNKED(src->dtype, dropout, k.n, k.count, x->device->stream, k);
     return 0;
 }
 

@@ -213,29 +213,25 @@ DEVICE void norm_sums_as(const struct norm_args *k, unsigned type)
         finish_parts(k, sums);
 }
 
-DEVICE void norm_apply_some(const struct norm_args *k, unsigned type, unsigned each)
+DEVICE void norm_apply_some(const struct norm_args *k, unsigned i, unsigned type, unsigned each)
 {
-    unsigned n = k->npixels * k->channels / each;
+    unsigned c = i % k->channels;
+    float u[GPU_MOST_CHUNK], v[GPU_MOST_CHUNK] = {0};
 
-    for (unsigned i = gpu_index(); i < n; i += gpu_stride()) {
-        unsigned c = i * each % k->channels;
-        float u[GPU_MOST_CHUNK], v[GPU_MOST_CHUNK] = {0};
+    gpu_load_some(k->u, i, type, each, u);
+    if (k->backward)
+        gpu_load_some(k->v, i, type, each, v);
+    for (unsigned j = 0; j < each; j++, c++) {
+        bool counts = !k->mask || fmaf(k->mask[c], v[j], k->mask[k->channels + c]) > 0;
 
-        gpu_load_some(k->u, i * each, type, each, u);
-        if (k->backward)
-            gpu_load_some(k->v, i * each, type, each, v);
-        for (unsigned j = 0; j < each; j++, c++) {
-            bool counts = !k->mask || fmaf(k->mask[c], v[j], k->mask[k->channels + c]) > 0;
-
-            u[j] = k->a[c] * (counts ? u[j] : 0) + (k->backward ? k->b[c] * v[j] : 0) + k->c[c];
-            u[j] = k->relu && !(u[j] > 0) ? 0 : u[j];
-        }
-        gpu_store_some(k->dst, i * each, type, each, u);
+        u[j] = k->a[c] * (counts ? u[j] : 0) + (k->backward ? k->b[c] * v[j] : 0) + k->c[c];
+        u[j] = k->relu && !(u[j] > 0) ? 0 : u[j];
     }
+    gpu_store_some(k->dst, i, type, each, u);
 }
 
 TYPED_KERNEL_BLOCK(norm_sums, norm_args)
-CHUNKED_KERNEL(norm_apply, norm_args, k->channels)
+CHUNKED_KERNEL(norm_apply, norm_args, k->npixels * k->channels, k->channels)
 
 KERNEL(finish_infer, norm_args)
 {
@@ -375,9 +371,9 @@ static struct norm_args norm_of(const struct op *op, const struct exec *x)
     return k;
 }
 
-static unsigned apply_blocks(const struct norm_args *k, enum dtype t)
+static void queue_apply(enum dtype t, const struct norm_args *k, cudaStream_t stream)
 {
-    return gpu_blocks((size_t)k->npixels * k->channels / GPU_EACH(k->channels, t));
+    LAUNCH_CHUNKED(t, norm_apply, (size_t)k->npixels * k->channels, k->channels, stream, *k);
 }
 
 /* what: besides coefficients and sums. */
@@ -396,7 +392,7 @@ static int queue_norm(const struct op *op, struct norm_args *k, unsigned what, s
         k->what = FINISH_COEF;
         LAUNCH(finish_sums, gpu_blocks(k->channels), stream, *k);
     }
-    LAUNCH_AS(t, norm_apply, apply_blocks(k, t), stream, *k);
+    queue_apply(t, k, stream);
     return 0;
 }
 
@@ -440,7 +436,7 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     k.running_mean = op->in[3]->data;
     k.running_var = op->in[4]->data;
     LAUNCH(finish_infer, gpu_blocks(k.channels), x->device->stream, k);
-    LAUNCH_AS(t, norm_apply, apply_blocks(&k, t), x->device->stream, k);
+    queue_apply(t, &k, x->device->stream);
     return 0;
 }
 
@@ -504,7 +500,7 @@ static void queue_group_norm(const struct op *op, const struct tensor *u, const 
         one.a = coef + (size_t)i * 3 * n;
         one.b = one.a + n;
         one.c = one.b + n;
-        LAUNCH_AS(t, norm_apply, apply_blocks(&one, t), stream, one);
+        queue_apply(t, &one, stream);
     }
 }
 

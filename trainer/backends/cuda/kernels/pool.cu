@@ -30,52 +30,50 @@ DEVICE void pool_corners(const struct max_pool2d_args *k, unsigned i, unsigned *
 
 /* The largest of the four; in the gradient its first gets dy, the others 0, and `added` is added to
  * all four. */
-DEVICE void max_pool2d_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+DEVICE void max_pool2d_some(const struct max_pool2d_args *k, unsigned i, unsigned type,
+                            unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        float v[4][GPU_MOST_CHUNK], most[GPU_MOST_CHUNK], dy[GPU_MOST_CHUNK];
-        unsigned corner[4], largest[GPU_MOST_CHUNK];
+    float v[4][GPU_MOST_CHUNK], most[GPU_MOST_CHUNK], dy[GPU_MOST_CHUNK];
+    unsigned corner[4], largest[GPU_MOST_CHUNK];
 
-        pool_corners(k, i * each, corner);
-        for (unsigned q = 0; q < 4; q++)
-            gpu_load_some(k->src, corner[q], type, each, v[q]);
-        for (unsigned j = 0; j < each; j++) {
-            most[j] = v[0][j];
-            largest[j] = 0;
-            for (unsigned q = 1; q < 4; q++) {
-                largest[j] = v[q][j] > most[j] ? q : largest[j];
-                most[j] = v[q][j] > most[j] ? v[q][j] : most[j];
-            }
+    pool_corners(k, i, corner);
+    for (unsigned q = 0; q < 4; q++)
+        gpu_load_some(k->src, corner[q], type, each, v[q]);
+    for (unsigned j = 0; j < each; j++) {
+        most[j] = v[0][j];
+        largest[j] = 0;
+        for (unsigned q = 1; q < 4; q++) {
+            largest[j] = v[q][j] > most[j] ? q : largest[j];
+            most[j] = v[q][j] > most[j] ? v[q][j] : most[j];
         }
-        if (!k->dy) {
-            gpu_store_some(k->dst, i * each, type, each, most);
-            continue;
-        }
-        gpu_load_some(k->dy, i * each, type, each, dy);
-        for (unsigned q = 0; q < 4; q++) {
-            if (k->added)
-                gpu_load_some(k->added, corner[q], type, each, v[q]);
-            for (unsigned j = 0; j < each; j++)
-                v[q][j] = (largest[j] == q ? dy[j] : 0) + (k->added ? v[q][j] : 0);
-            gpu_store_some(k->dst, corner[q], type, each, v[q]);
-        }
+    }
+    if (!k->dy) {
+        gpu_store_some(k->dst, i, type, each, most);
+        return;
+    }
+    gpu_load_some(k->dy, i, type, each, dy);
+    for (unsigned q = 0; q < 4; q++) {
+        if (k->added)
+            gpu_load_some(k->added, corner[q], type, each, v[q]);
+        for (unsigned j = 0; j < each; j++)
+            v[q][j] = (largest[j] == q ? dy[j] : 0) + (k->added ? v[q][j] : 0);
+        gpu_store_some(k->dst, corner[q], type, each, v[q]);
     }
 }
 
 /* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
  * tensor. */
-DEVICE void max_pool2d_edge_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+DEVICE void max_pool2d_edge_some(const struct max_pool2d_args *k, unsigned i, unsigned type,
+                                 unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned pixel = i * each / k->channels, column = pixel % k->large_width;
-        float v[GPU_MOST_CHUNK] = {0};
+    unsigned pixel = i / k->channels, column = pixel % k->large_width;
+    float v[GPU_MOST_CHUNK] = {0};
 
-        if (column < 2 * k->width && pixel / k->large_width % k->large_height < 2 * k->height)
-            continue;
-        if (k->added)
-            gpu_load_some(k->added, i * each, type, each, v);
-        gpu_store_some(k->dst, i * each, type, each, v);
-    }
+    if (column < 2 * k->width && pixel / k->large_width % k->large_height < 2 * k->height)
+        return;
+    if (k->added)
+        gpu_load_some(k->added, i, type, each, v);
+    gpu_store_some(k->dst, i, type, each, v);
 }
 
 /* Pooling of 3x3 pixels. Sets the largest numbers of the window of pixel (line / height, y, x) of
@@ -105,50 +103,47 @@ DEVICE void pool_window(const struct max_pool2d_args *k, unsigned line, unsigned
     }
 }
 
-DEVICE void max_pool2d_wide_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+DEVICE void max_pool2d_wide_some(const struct max_pool2d_args *k, unsigned i, unsigned type,
+                                 unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned pixel = i * each / k->channels, which[GPU_MOST_CHUNK];
-        float most[GPU_MOST_CHUNK];
+    unsigned pixel = i / k->channels, which[GPU_MOST_CHUNK];
+    float most[GPU_MOST_CHUNK];
 
-        pool_window(k, pixel / k->width, pixel % k->width, i * each % k->channels, type, each, most,
-                    which);
-        gpu_store_some(k->dst, i * each, type, each, most);
-    }
+    pool_window(k, pixel / k->width, pixel % k->width, i % k->channels, type, each, most, which);
+    gpu_store_some(k->dst, i, type, each, most);
 }
 
 /* Sums dy of the windows whose first largest number is this pixel's; n: elements of the large
  * tensor. */
-DEVICE void max_pool2d_wide_grad_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+DEVICE void max_pool2d_wide_grad_some(const struct max_pool2d_args *k, unsigned i, unsigned type,
+                                      unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned pixel = i * each / k->channels, c = i * each % k->channels;
-        unsigned column = pixel % k->large_width, line = pixel / k->large_width;
-        unsigned row = line % k->large_height, first = line / k->large_height * k->height;
-        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK];
-        unsigned which[GPU_MOST_CHUNK];
+    unsigned pixel = i / k->channels, c = i % k->channels;
+    unsigned column = pixel % k->large_width, line = pixel / k->large_width;
+    unsigned row = line % k->large_height, first = line / k->large_height * k->height;
+    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK];
+    unsigned which[GPU_MOST_CHUNK];
 
-        for (unsigned y = row / 2; y <= (row + 1) / 2 && y < k->height; y++)
-            for (unsigned x = column / 2; x <= (column + 1) / 2 && x < k->width; x++) {
-                unsigned q = (row + 1 - 2 * y) * 3 + column + 1 - 2 * x;
+    for (unsigned y = row / 2; y <= (row + 1) / 2 && y < k->height; y++)
+        for (unsigned x = column / 2; x <= (column + 1) / 2 && x < k->width; x++) {
+            unsigned q = (row + 1 - 2 * y) * 3 + column + 1 - 2 * x;
 
-                pool_window(k, first + y, x, c, type, each, most, which);
-                gpu_load_some(k->dy, ((first + y) * k->width + x) * k->channels + c, type, each, v);
-                for (unsigned j = 0; j < each; j++)
-                    sum[j] += which[j] == q ? v[j] : 0;
-            }
-        if (k->added)
-            gpu_load_some(k->added, i * each, type, each, v);
-        for (unsigned j = 0; k->added && j < each; j++)
-            sum[j] += v[j];
-        gpu_store_some(k->dst, i * each, type, each, sum);
-    }
+            pool_window(k, first + y, x, c, type, each, most, which);
+            gpu_load_some(k->dy, ((first + y) * k->width + x) * k->channels + c, type, each, v);
+            for (unsigned j = 0; j < each; j++)
+                sum[j] += which[j] == q ? v[j] : 0;
+        }
+    if (k->added)
+        gpu_load_some(k->added, i, type, each, v);
+    for (unsigned j = 0; k->added && j < each; j++)
+        sum[j] += v[j];
+    gpu_store_some(k->dst, i, type, each, sum);
 }
 
-CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->channels)
-CHUNKED_KERNEL(max_pool2d_wide, max_pool2d_args, k->channels)
-CHUNKED_KERNEL(max_pool2d_wide_grad, max_pool2d_args, k->channels)
-CHUNKED_KERNEL(max_pool2d_edge, max_pool2d_args, k->channels)
+CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->n, k->channels)
+CHUNKED_KERNEL(max_pool2d_wide, max_pool2d_args, k->n, k->channels)
+CHUNKED_KERNEL(max_pool2d_wide_grad, max_pool2d_args, k->n, k->channels)
+CHUNKED_KERNEL(max_pool2d_edge, max_pool2d_args, k->n, k->channels)
 
 C_BEGIN
 
@@ -163,64 +158,44 @@ static struct max_pool2d_args pool_of(const struct tensor *small, const struct t
     return k;
 }
 
-static void queue_pool(enum dtype t, const struct max_pool2d_args *k, struct exec *x)
-{
-    LAUNCH_AS(t, max_pool2d, gpu_blocks(k->n / GPU_EACH(k->channels, t)), x->device->stream, *k);
-}
-
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
+    enum dtype t = op->out[0]->dtype;
 
     k.src = op->in[0]->data;
     k.dst = op->out[0]->data;
     if (op->attr.kernel == 3)
-        LAUNCH_AS(op->out[0]->dtype, max_pool2d_wide,
-                  gpu_blocks(k.n / GPU_EACH(k.channels, op->out[0]->dtype)), x->device->stream, k);
+        LAUNCH_CHUNKED(t, max_pool2d_wide, k.n, k.channels, x->device->stream, k);
     else
-        queue_pool(op->out[0]->dtype, &k, x);
+        LAUNCH_CHUNKED(t, max_pool2d, k.n, k.channels, x->device->stream, k);
     return 0;
 }
 
-static void queue_grad(const struct op *op, const struct tensor *added, const struct tensor *dy,
-                       const struct tensor *src, struct exec *x)
+static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
+    bool adds = op->kind == &max_pool2d_grad_add_kind;
+    const struct tensor *dy = op->in[adds], *src = op->in[1 + adds];
     struct max_pool2d_args k = pool_of(dy, src);
     enum dtype t = src->dtype;
 
     k.dy = dy->data;
     k.src = src->data;
-    k.added = added ? added->data : NULL;
+    k.added = adds ? op->in[0]->data : NULL;
     k.dst = op->out[0]->data;
-    if (op->attr.kernel == 3) {
-        k.n = (unsigned)tensor_count(op->out[0]);
-        LAUNCH_AS(t, max_pool2d_wide_grad, gpu_blocks(k.n / GPU_EACH(k.channels, t)),
-                  x->device->stream, k);
-        return;
-    }
-    queue_pool(t, &k, x);
-    if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
-        k.n = (unsigned)tensor_count(op->out[0]);
-        LAUNCH_AS(t, max_pool2d_edge, gpu_blocks(k.n / GPU_EACH(k.channels, t)),
-                  x->device->stream, k);
-    }
-}
-
-static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
-{
-    queue_grad(op, NULL, op->in[0], op->in[1], x);
-    return 0;
-}
-
-static int run_max_pool2d_grad_add(struct op *op, struct exec *x, struct err *e)
-{
-    queue_grad(op, op->in[0], op->in[1], op->in[2], x);
+    if (op->attr.kernel != 3)
+        LAUNCH_CHUNKED(t, max_pool2d, k.n, k.channels, x->device->stream, k);
+    k.n = (unsigned)tensor_count(src);
+    if (op->attr.kernel == 3)
+        LAUNCH_CHUNKED(t, max_pool2d_wide_grad, k.n, k.channels, x->device->stream, k);
+    else if (k.large_height > 2 * k.height || k.large_width > 2 * k.width)
+        LAUNCH_CHUNKED(t, max_pool2d_edge, k.n, k.channels, x->device->stream, k);
     return 0;
 }
 
 CUDA_KERNEL(max_pool2d, cuda_supports_one_type, NULL, run_max_pool2d, KERNEL_ANY);
 CUDA_KERNEL(max_pool2d_grad, cuda_supports_one_type, NULL, run_max_pool2d_grad, KERNEL_ANY);
-CUDA_KERNEL(max_pool2d_grad_add, cuda_supports_one_type, NULL, run_max_pool2d_grad_add, KERNEL_ANY);
+CUDA_KERNEL(max_pool2d_grad_add, cuda_supports_one_type, NULL, run_max_pool2d_grad, KERNEL_ANY);
 
 C_END
 
@@ -240,44 +215,40 @@ struct shrink_args {
 };
 #define SHRINK_LENGTH(k) ((k)->channels | (k)->large_channels | (k)->before)
 
-DEVICE void shrink_some(const struct shrink_args *k, unsigned type, unsigned each)
+DEVICE void shrink_some(const struct shrink_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned c = i * each % k->channels - k->before; /* wraps around below 0 */
-        unsigned pixel = i * each / k->channels, row = pixel / k->width, y = row % k->height;
-        unsigned at = ((row / k->height * k->large_height + 2 * y) * k->large_width +
-                       2 * (pixel % k->width)) * k->large_channels + c;
-        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+    unsigned c = i % k->channels - k->before; /* wraps around below 0 */
+    unsigned pixel = i / k->channels, row = pixel / k->width, y = row % k->height;
+    unsigned at = ((row / k->height * k->large_height + 2 * y) * k->large_width +
+                   2 * (pixel % k->width)) * k->large_channels + c;
+    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
 
-        if (c < k->large_channels)
-            gpu_load_some(k->src, at, type, each, sum);
-        for (unsigned q = 1; k->mean && q < 4; q++) {
-            unsigned beside = q / 2 * k->large_width + q % 2;
+    if (c < k->large_channels)
+        gpu_load_some(k->src, at, type, each, sum);
+    for (unsigned q = 1; k->mean && q < 4; q++) {
+        unsigned beside = q / 2 * k->large_width + q % 2;
 
-            gpu_load_some(k->src, at + beside * k->channels, type, each, v);
-            for (unsigned j = 0; j < each; j++)
-                sum[j] = q < 3 ? sum[j] + v[j] : (sum[j] + v[j]) * 0.25f;
-        }
-        gpu_store_some(k->dst, i * each, type, each, sum);
+        gpu_load_some(k->src, at + beside * k->channels, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            sum[j] = q < 3 ? sum[j] + v[j] : (sum[j] + v[j]) * 0.25f;
     }
+    gpu_store_some(k->dst, i, type, each, sum);
 }
 
 /* A last row or column that means left out gets 0. */
-DEVICE void shrink_grad_some(const struct shrink_args *k, unsigned type, unsigned each)
+DEVICE void shrink_grad_some(const struct shrink_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned c = i * each % k->large_channels + k->before;
-        unsigned pixel = i * each / k->large_channels, row = pixel / k->large_width;
-        unsigned x = pixel % k->large_width, y = row % k->large_height;
-        unsigned line = row / k->large_height * k->height + y / 2;
-        float v[GPU_MOST_CHUNK] = {0};
+    unsigned c = i % k->large_channels + k->before;
+    unsigned pixel = i / k->large_channels, row = pixel / k->large_width;
+    unsigned x = pixel % k->large_width, y = row % k->large_height;
+    unsigned line = row / k->large_height * k->height + y / 2;
+    float v[GPU_MOST_CHUNK] = {0};
 
-        if (k->mean ? y / 2 < k->height && x / 2 < k->width : !((x | y) & 1))
-            gpu_load_some(k->src, (line * k->width + x / 2) * k->channels + c, type, each, v);
-        for (unsigned j = 0; k->mean && j < each; j++)
-            v[j] *= 0.25f;
-        gpu_store_some(k->dst, i * each, type, each, v);
-    }
+    if (k->mean ? y / 2 < k->height && x / 2 < k->width : !((x | y) & 1))
+        gpu_load_some(k->src, (line * k->width + x / 2) * k->channels + c, type, each, v);
+    for (unsigned j = 0; k->mean && j < each; j++)
+        v[j] *= 0.25f;
+    gpu_store_some(k->dst, i, type, each, v);
 }
 
 /* Twice the height and width, and its gradient; the small tensor's sides. */
@@ -294,28 +265,26 @@ DEVICE unsigned upsample_beside(unsigned at, unsigned n)
     return at % 2 ? (at / 2 + 1 < n ? at / 2 + 1 : n - 1) : at > 1 ? at / 2 - 1 : 0;
 }
 
-DEVICE void upsample_some(const struct upsample_args *k, unsigned type, unsigned each)
+DEVICE void upsample_some(const struct upsample_args *k, unsigned i, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned c = i * each % k->channels, pixel = i * each / k->channels;
-        unsigned x = pixel % (2 * k->width), line = pixel / (2 * k->width);
-        unsigned y = line % (2 * k->height), first = line / (2 * k->height) * k->height;
-        unsigned rows[2] = {first + y / 2, first + upsample_beside(y, k->height)};
-        unsigned columns[2] = {x / 2, upsample_beside(x, k->width)};
-        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+    unsigned c = i % k->channels, pixel = i / k->channels;
+    unsigned x = pixel % (2 * k->width), line = pixel / (2 * k->width);
+    unsigned y = line % (2 * k->height), first = line / (2 * k->height) * k->height;
+    unsigned rows[2] = {first + y / 2, first + upsample_beside(y, k->height)};
+    unsigned columns[2] = {x / 2, upsample_beside(x, k->width)};
+    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
 
-        for (unsigned q = 0; q < (k->bilinear ? 4 : 1); q++) {
-            float share = !k->bilinear || q == 0 ? 9 : q == 3 ? 1 : 3;
+    for (unsigned q = 0; q < (k->bilinear ? 4 : 1); q++) {
+        float share = !k->bilinear || q == 0 ? 9 : q == 3 ? 1 : 3;
 
-            gpu_load_some(k->src, (rows[q / 2] * k->width + columns[q % 2]) * k->channels + c, type,
-                          each, v);
-            for (unsigned j = 0; j < each; j++)
-                sum[j] = k->bilinear ? sum[j] + share * v[j] : v[j];
-        }
-        for (unsigned j = 0; k->bilinear && j < each; j++)
-            sum[j] /= 16;
-        gpu_store_some(k->dst, i * each, type, each, sum);
+        gpu_load_some(k->src, (rows[q / 2] * k->width + columns[q % 2]) * k->channels + c, type,
+                      each, v);
+        for (unsigned j = 0; j < each; j++)
+            sum[j] = k->bilinear ? sum[j] + share * v[j] : v[j];
     }
+    for (unsigned j = 0; k->bilinear && j < each; j++)
+        sum[j] /= 16;
+    gpu_store_some(k->dst, i, type, each, sum);
 }
 
 /* As share_of() of backends/ref/pool.c; offset: one more. */
@@ -326,32 +295,31 @@ DEVICE float upsample_share(const struct upsample_args *k, unsigned at, unsigned
     return !k->bilinear ? near : near ? inner ? 0.75f : 1 : inner ? 0.25f : 0;
 }
 
-DEVICE void upsample_grad_some(const struct upsample_args *k, unsigned type, unsigned each)
+DEVICE void upsample_grad_some(const struct upsample_args *k, unsigned i, unsigned type,
+                               unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned c = i * each % k->channels, pixel = i * each / k->channels;
-        unsigned x = pixel % k->width, line = pixel / k->width, y = line % k->height;
-        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+    unsigned c = i % k->channels, pixel = i / k->channels;
+    unsigned x = pixel % k->width, line = pixel / k->width, y = line % k->height;
+    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
 
-        for (unsigned q = 0; q < 16; q++) {
-            float share = upsample_share(k, y, k->height, q / 4) *
-                          upsample_share(k, x, k->width, q % 4);
+    for (unsigned q = 0; q < 16; q++) {
+        float share = upsample_share(k, y, k->height, q / 4) *
+                      upsample_share(k, x, k->width, q % 4);
 
-            if (share <= 0)
-                continue;
-            gpu_load_some(k->src, ((2 * line + q / 4 - 1) * 2 * k->width + 2 * x + q % 4 - 1) *
-                                      k->channels + c, type, each, v);
-            for (unsigned j = 0; j < each; j++)
-                sum[j] += share * v[j];
-        }
-        gpu_store_some(k->dst, i * each, type, each, sum);
+        if (share <= 0)
+            continue;
+        gpu_load_some(k->src, ((2 * line + q / 4 - 1) * 2 * k->width + 2 * x + q % 4 - 1) *
+                                  k->channels + c, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            sum[j] += share * v[j];
     }
+    gpu_store_some(k->dst, i, type, each, sum);
 }
 
-CHUNKED_KERNEL(upsample, upsample_args, k->channels)
-CHUNKED_KERNEL(upsample_grad, upsample_args, k->channels)
-CHUNKED_KERNEL(shrink, shrink_args, SHRINK_LENGTH(k))
-CHUNKED_KERNEL(shrink_grad, shrink_args, SHRINK_LENGTH(k))
+CHUNKED_KERNEL(upsample, upsample_args, k->n, k->channels)
+CHUNKED_KERNEL(upsample_grad, upsample_args, k->n, k->channels)
+CHUNKED_KERNEL(shrink, shrink_args, k->n, SHRINK_LENGTH(k))
+CHUNKED_KERNEL(shrink_grad, shrink_args, k->n, SHRINK_LENGTH(k))
 
 struct global_args {
     const void *src;
@@ -359,20 +327,19 @@ struct global_args {
     unsigned npixels, channels, n; /* of an image; n: elements of dst */
 };
 
-DEVICE void global_avg_pool_grad_some(const struct global_args *k, unsigned type, unsigned each)
+DEVICE void global_avg_pool_grad_some(const struct global_args *k, unsigned i, unsigned type,
+                                      unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
-        unsigned image = i * each / k->channels / k->npixels;
-        float v[GPU_MOST_CHUNK];
+    unsigned image = i / k->channels / k->npixels;
+    float v[GPU_MOST_CHUNK];
 
-        gpu_load_some(k->src, image * k->channels + i * each % k->channels, type, each, v);
-        for (unsigned j = 0; j < each; j++)
-            v[j] /= (float)k->npixels;
-        gpu_store_some(k->dst, i * each, type, each, v);
-    }
+    gpu_load_some(k->src, image * k->channels + i % k->channels, type, each, v);
+    for (unsigned j = 0; j < each; j++)
+        v[j] /= (float)k->npixels;
+    gpu_store_some(k->dst, i, type, each, v);
 }
 
-CHUNKED_KERNEL(global_avg_pool_grad, global_args, k->channels)
+CHUNKED_KERNEL(global_avg_pool_grad, global_args, k->n, k->channels)
 
 C_BEGIN
 
@@ -389,16 +356,11 @@ static struct shrink_args shrink_of(const struct op *op, const struct tensor *sm
     return k;
 }
 
-static unsigned shrink_blocks(const struct op *op, const struct shrink_args *k)
-{
-    return gpu_blocks(k->n / GPU_EACH(SHRINK_LENGTH(k), op->out[0]->dtype));
-}
-
 static int run_shrink(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
-    LAUNCH_AS(op->out[0]->dtype, shrink, shrink_blocks(op, &k), x->device->stream, k);
+    LAUNCH_CHUNKED(op->out[0]->dtype, shrink, k.n, SHRINK_LENGTH(&k), x->device->stream, k);
     return 0;
 }
 
@@ -409,12 +371,11 @@ static int run_upsample(struct op *op, struct exec *x, struct err *e)
     struct upsample_args k = {op->in[0]->data, dst->data, (unsigned)small->shape.dim[DIM_H],
                               (unsigned)small->shape.dim[DIM_W], (unsigned)tensor_channels(dst),
                               (unsigned)tensor_count(dst), op->attr.bilinear};
-    size_t nblocks = gpu_blocks(k.n / GPU_EACH(k.channels, dst->dtype));
 
     if (grad)
-        LAUNCH_AS(dst->dtype, upsample_grad, nblocks, x->device->stream, k);
+        LAUNCH_CHUNKED(dst->dtype, upsample_grad, k.n, k.channels, x->device->stream, k);
     else
-        LAUNCH_AS(dst->dtype, upsample, nblocks, x->device->stream, k);
+        LAUNCH_CHUNKED(dst->dtype, upsample, k.n, k.channels, x->device->stream, k);
     return 0;
 }
 
@@ -422,7 +383,7 @@ static int run_shrink_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
-    LAUNCH_AS(op->out[0]->dtype, shrink_grad, shrink_blocks(op, &k), x->device->stream, k);
+    LAUNCH_CHUNKED(op->out[0]->dtype, shrink_grad, k.n, SHRINK_LENGTH(&k), x->device->stream, k);
     return 0;
 }
 
@@ -433,8 +394,7 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
                             (unsigned)(tensor_pixels(dx) / (size_t)dx->shape.dim[DIM_N]),
                             (unsigned)tensor_channels(dx), (unsigned)tensor_count(dx)};
 
-    LAUNCH_AS(dx->dtype, global_avg_pool_grad, gpu_blocks(k.n / GPU_EACH(k.channels, dx->dtype)),
-              x->device->stream, k);
+    LAUNCH_CHUNKED(dx->dtype, global_avg_pool_grad, k.n, k.channels, x->device->stream, k);
     return 0;
 }
 

@@ -116,14 +116,24 @@ void cuda_queue_note_launch(void);
 #define CHUNKED(length, type, name, ...)                                        \
     (GPU_EACH(length, type) > 1 ? name(__VA_ARGS__, type, GPU_CHUNK(type))      \
                                 : name(__VA_ARGS__, type, 1))
-/* Defines typed kernels from DEVICE void NAME_some(const struct ARGS *k, unsigned type, unsigned
- * each), which is called so; length: an expression of k. */
-#define CHUNKED_KERNEL(name, args, length)                              \
-    DEVICE void name##_as(const struct args *k, unsigned type)          \
-    {                                                                   \
-        CHUNKED(length, type, name##_some, k);                          \
-    }                                                                   \
+/* Defines typed kernels from DEVICE void NAME_some(const struct ARGS *k, unsigned i, unsigned type,
+ * unsigned each), which is called so for the numbers i to i + each - 1 of count; count and length:
+ * expressions of k. LAUNCH_CHUNKED launches one. */
+#define CHUNKED_KERNEL(name, args, count, length)                               \
+    DEVICE void name##_all(const struct args *k, unsigned type, unsigned each)  \
+    {                                                                           \
+        unsigned n = (count) / each;                                            \
+                                                                                \
+        for (unsigned i = gpu_index(); i < n; i += gpu_stride())                \
+            name##_some(k, i * each, type, each);                               \
+    }                                                                           \
+    DEVICE void name##_as(const struct args *k, unsigned type)                  \
+    {                                                                           \
+        CHUNKED(length, type, name##_all, k);                                   \
+    }                                                                           \
     TYPED_KERNEL(name, args)
+#define LAUNCH_CHUNKED(type, name, count, length, stream, args) \
+    LAUNCH_AS(type, name, gpu_blocks((count) / GPU_EACH(length, type)), stream, args)
 #define LAUNCH_AS(type, name, nblocks, stream, args)     \
     do {                                                 \
         if ((type) == DTYPE_F32)                         \
