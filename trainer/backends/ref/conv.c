@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* 2D convolution with zero padding and its gradients. Where weights are read they are packed in the
- * workspace first. */
+ * workspace first. A transposed convolution is the gradient of the input of a convolution with a
+ * window of 2x2 pixels, stride 2 and no padding. */
 
 /* Channels of the result that are computed together, LANES forward and for the gradient of the
  * input, GRAD_LANES for the gradient of the weights. */
@@ -18,6 +19,7 @@ struct geometry {
     size_t src_channels, dst_channels;
     size_t kernel;
     size_t dilation;
+    size_t pad;
     size_t stride; /* pixels of src from one pixel of dst to the next */
     size_t up;     /* for the gradient of the input: pixels of dst from one pixel of src to the
                     * next */
@@ -28,11 +30,13 @@ static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const st
                                               const struct op *op)
 {
     const int64_t *s = src->shape.dim, *d = dst->shape.dim;
+    size_t kernel = (size_t)op->attr.kernel, dilation = (size_t)op_dilation(op);
+    bool transposed = kernel == 0;
 
     return (struct geometry){(size_t)d[DIM_N], (size_t)s[DIM_H], (size_t)s[DIM_W], (size_t)d[DIM_H],
                              (size_t)d[DIM_W], tensor_channels(src), tensor_channels(dst),
-                             (size_t)op->attr.kernel, (size_t)op_dilation(op),
-                             op->attr.stride > 1 ? 2 : 1, 1,
+                             transposed ? 2 : kernel, dilation, dilation * (kernel / 2),
+                             transposed || op->attr.stride > 1 ? 2 : 1, 1,
                              op->kind == &conv2d_relu_kind};
 }
 
@@ -61,13 +65,12 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
                                           const float *packed, size_t row, size_t column,
                                           float *restrict sum)
 {
-    size_t pad = g->dilation * (g->kernel / 2);
     float lanes[LANES] = {0};
 
     for (size_t i = 0; i < g->kernel; i++)
         for (size_t j = 0; j < g->kernel; j++) {
-            size_t y = row * g->stride + i * g->dilation - pad; /* -1 wraps to a large number */
-            size_t x = column * g->stride + j * g->dilation - pad;
+            size_t y = row * g->stride + i * g->dilation - g->pad; /* -1 wraps to a large number */
+            size_t x = column * g->stride + j * g->dilation - g->pad;
             const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
 
             if (y % g->up || x % g->up || y / g->up >= g->src_h || x / g->up >= g->src_w)
@@ -116,39 +119,28 @@ static void clear_packed(const struct geometry *g, float *packed)
            round_up(g->dst_channels) * g->kernel * g->kernel * g->src_channels * sizeof *packed);
 }
 
+/* Also the gradient of the input, which is a correlation with the window rotated by 180 degrees. */
 static int ref_conv2d_run(struct op *op, struct exec *x, struct err *e)
 {
     struct geometry g = ref_conv2d_geometry_of(op->in[0], op->out[0], op);
-    size_t taps = g.kernel * g.kernel;
+    bool turned = op->kind == &conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind;
+    size_t taps = g.kernel * g.kernel, ni = turned ? g.dst_channels : g.src_channels;
     const float *w = op->in[1]->data;
     float *packed = op->workspace;
 
+    if (turned) {
+        g.pad = g.dilation * (g.kernel - 1) - g.pad;
+        g.up = g.stride;
+        g.stride = 1;
+    }
     clear_packed(&g, packed);
-    for (size_t co = 0; co < g.dst_channels; co++)
-        for (size_t ci = 0; ci < g.src_channels; ci++)
+    for (size_t o = 0; o < (turned ? g.src_channels : g.dst_channels); o++)
+        for (size_t i = 0; i < ni; i++)
             for (size_t k = 0; k < taps; k++)
-                *packed_at(&g, packed, co, k, ci) = *w++;
+                *(turned ? packed_at(&g, packed, i, taps - 1 - k, o)
+                         : packed_at(&g, packed, o, k, i)) = *w++;
     ref_conv2d_correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
                          op->out[0]->data);
-    return 0;
-}
-
-/* The gradient of a correlation is a correlation with the window rotated by 180 degrees. */
-static int ref_conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    struct geometry g = ref_conv2d_geometry_of(op->in[0], op->out[0], op);
-    size_t taps = g.kernel * g.kernel;
-    const float *w = op->in[1]->data;
-    float *packed = op->workspace;
-
-    g.up = g.stride;
-    g.stride = 1;
-    clear_packed(&g, packed);
-    for (size_t o = 0; o < g.src_channels; o++)
-        for (size_t i = 0; i < g.dst_channels; i++)
-            for (size_t k = 0; k < taps; k++)
-                *packed_at(&g, packed, i, taps - 1 - k, o) = *w++;
-    ref_conv2d_correlate(&g, op->in[0]->data, packed, NULL, op->out[0]->data);
     return 0;
 }
 
@@ -174,7 +166,7 @@ VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *
 static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
                                size_t tap, size_t ci, double *restrict sum)
 {
-    size_t pad = g->dilation * (g->kernel / 2), stride = g->stride;
+    size_t pad = g->pad, stride = g->stride;
     size_t i = tap / g->kernel * g->dilation, j = tap % g->kernel * g->dilation;
     size_t x0 = j < pad ? (pad - j + stride - 1) / stride : 0;
     size_t end = g->src_w + pad > j ? (g->src_w + pad - j + stride - 1) / stride : 0;
@@ -206,7 +198,8 @@ static int ref_conv2d_prepare_grad_weights(struct op *op, struct err *e)
 
 static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
+    bool transposed = op->kind == &conv_transpose2d_grad_weights_kind;
+    const struct tensor *dy = op->in[transposed], *src = op->in[!transposed];
     struct geometry g = ref_conv2d_geometry_of(src, dy, op);
     size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
@@ -221,7 +214,7 @@ static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
     if (op->out[1])
-        chunks_bias(dy, bias_sums, op->out[1]->data);
+        chunks_bias(op->in[0], bias_sums, op->out[1]->data);
     return 0;
 }
 
@@ -255,151 +248,15 @@ static int ref_conv2d_run_grad(struct op *op, struct exec *x, struct err *e)
     struct op input = grad_part(op, &conv2d_grad_input_kind);
 
     ref_conv2d_run_grad_weights(&weights, x, e);
-    return ref_conv2d_run_grad_input(&input, x, e);
+    return ref_conv2d_run(&input, x, e);
 }
 
 REF_KERNEL(conv2d, ref_conv2d_prepare_packed, ref_conv2d_run);
 REF_KERNEL(conv2d_relu, ref_conv2d_prepare_packed, ref_conv2d_run);
-REF_KERNEL(conv2d_grad_input, ref_conv2d_prepare_packed, ref_conv2d_run_grad_input);
+REF_KERNEL(conv2d_grad_input, ref_conv2d_prepare_packed, ref_conv2d_run);
 REF_KERNEL(conv2d_grad_weights, ref_conv2d_prepare_grad_weights, ref_conv2d_run_grad_weights);
 REF_KERNEL(conv2d_grad, ref_conv2d_prepare_grad, ref_conv2d_run_grad);
-
-/* Transposed convolution. The window is as large as the stride, so every input pixel determines 2x2
- * output pixels of its own. */
-
-/* The small tensor is x or dx; the large one, y or dy, has 2h x 2w pixels. */
-struct doubling {
-    size_t n, h, w;
-    size_t in_channels, out_channels;
-};
-
-static struct doubling ref_conv_transpose2d_geometry_of(const struct tensor *small,
-                                                        const struct tensor *large)
-{
-    return (struct doubling){(size_t)small->shape.dim[DIM_N], (size_t)small->shape.dim[DIM_H],
-                             (size_t)small->shape.dim[DIM_W], tensor_channels(small),
-                             tensor_channels(large)};
-}
-
-/* Returns the index of pixel (tap / 2, tap % 2) of the 2x2 pixels that belong to pixel `column` of
- * `row`; rows count over all images. */
-static size_t large_pixel(const struct doubling *g, size_t row, size_t column, size_t tap)
-{
-    return (2 * row + tap / 2) * 2 * g->w + 2 * column + tap % 2;
-}
-
-static int ref_conv_transpose2d_prepare_packed(struct op *op, struct err *e)
-{
-    op->workspace_size = tensor_count(op->in[1]) * sizeof(float);
-    return 0;
-}
-
-static int ref_conv_transpose2d_run(struct op *op, struct exec *x, struct err *e)
-{
-    struct doubling g = ref_conv_transpose2d_geometry_of(op->in[0], op->out[0]);
-    const float *src = op->in[0]->data, *w = op->in[1]->data, *bias = op->in[2]->data;
-    float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][I][O] */
-
-    for (size_t i = 0; i < g.in_channels; i++)
-        for (size_t o = 0; o < g.out_channels; o++)
-            for (size_t k = 0; k < 4; k++)
-                packed[(k * g.in_channels + i) * g.out_channels + o] = *w++;
-#pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < g.n * g.h; row++)
-        for (size_t c = 0; c < 4 * g.w; c++) {
-            size_t column = c / 4, k = c % 4;
-            float *restrict d = dst + large_pixel(&g, row, column, k) * g.out_channels;
-            const float *s = src + (row * g.w + column) * g.in_channels;
-            const float *p = packed + k * g.in_channels * g.out_channels;
-
-            memcpy(d, bias, g.out_channels * sizeof *d);
-            for (size_t i = 0; i < g.in_channels; i++, p += g.out_channels)
-                for (size_t o = 0; o < g.out_channels; o++)
-                    d[o] += s[i] * p[o];
-        }
-    return 0;
-}
-
-static int ref_conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    struct doubling g = ref_conv_transpose2d_geometry_of(op->out[0], op->in[0]);
-    const float *src = op->in[0]->data, *w = op->in[1]->data;
-    float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][O][I] */
-
-    for (size_t i = 0; i < g.in_channels; i++)
-        for (size_t o = 0; o < g.out_channels; o++)
-            for (size_t k = 0; k < 4; k++)
-                packed[(k * g.out_channels + o) * g.in_channels + i] = *w++;
-#pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < g.n * g.h; row++)
-        for (size_t column = 0; column < g.w; column++) {
-            float *restrict d = dst + (row * g.w + column) * g.in_channels;
-            const float *p = packed;
-
-            memset(d, 0, g.in_channels * sizeof *d);
-            for (size_t k = 0; k < 4; k++) {
-                const float *s = src + large_pixel(&g, row, column, k) * g.out_channels;
-
-                for (size_t o = 0; o < g.out_channels; o++, p += g.in_channels)
-                    for (size_t i = 0; i < g.in_channels; i++)
-                        d[i] += s[o] * p[i];
-            }
-        }
-    return 0;
-}
-
-/* Sums one input channel and one tap for all output channels: rows in float, all rows in double. */
-static void ref_conv_transpose2d_sum_tap(const struct doubling *g, const float *dy, const float *x,
-                                         size_t tap, size_t i, float *restrict row_sum,
-                                         double *restrict sum)
-{
-    memset(sum, 0, g->out_channels * sizeof *sum);
-    for (size_t row = 0; row < g->n * g->h; row++) {
-        memset(row_sum, 0, g->out_channels * sizeof *row_sum);
-        for (size_t column = 0; column < g->w; column++) {
-            const float *d = dy + large_pixel(g, row, column, tap) * g->out_channels;
-            float s = x[(row * g->w + column) * g->in_channels + i];
-
-            for (size_t o = 0; o < g->out_channels; o++)
-                row_sum[o] += s * d[o];
-        }
-        for (size_t o = 0; o < g->out_channels; o++)
-            sum[o] += (double)row_sum[o];
-    }
-}
-
-/* Workspace: sums in double, what chunks_sum() needs for the bias, a row of sums in float for each
- * tap and input channel. */
-static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
-{
-    op->workspace_size = tensor_count(op->out[0]) * (sizeof(double) + sizeof(float)) +
-                         chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
-    return 0;
-}
-
-static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
-{
-    const struct tensor *dy = op->in[0], *src = op->in[1];
-    struct doubling g = ref_conv_transpose2d_geometry_of(src, dy);
-    size_t ntasks = 4 * g.in_channels, n = g.out_channels;
-    double *sums = op->workspace, *bias_sums = sums + ntasks * n;
-    float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[0]->data;
-
-#pragma omp parallel for schedule(static)
-    for (size_t t = 0; t < ntasks; t++) {
-        size_t tap = t % 4, i = t / 4;
-
-        ref_conv_transpose2d_sum_tap(&g, dy->data, src->data, tap, i, row_sums + t * n,
-                                     sums + t * n);
-        for (size_t o = 0; o < n; o++)
-            dw[(i * n + o) * 4 + tap] = (float)sums[t * n + o];
-    }
-    chunks_bias(dy, bias_sums, op->out[1]->data);
-    return 0;
-}
-
-REF_KERNEL(conv_transpose2d, ref_conv_transpose2d_prepare_packed, ref_conv_transpose2d_run);
-REF_KERNEL(conv_transpose2d_grad_input, ref_conv_transpose2d_prepare_packed,
-           ref_conv_transpose2d_run_grad_input);
-REF_KERNEL(conv_transpose2d_grad_weights, ref_conv_transpose2d_prepare_grad_weights,
-           ref_conv_transpose2d_run_grad_weights);
+REF_KERNEL(conv_transpose2d, ref_conv2d_prepare_packed, ref_conv2d_run);
+REF_KERNEL(conv_transpose2d_grad_input, ref_conv2d_prepare_packed, ref_conv2d_run);
+REF_KERNEL(conv_transpose2d_grad_weights, ref_conv2d_prepare_grad_weights,
+           ref_conv2d_run_grad_weights);
