@@ -4,9 +4,8 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-/* An op_kind.infer: the result has the shape of in[0]. */
-static int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in,
-                                struct shape *out, struct err *e)
+int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                         struct err *e)
 {
     out[0] = in[0]->shape;
     return 0;
@@ -89,14 +88,6 @@ int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct e
 
 /* The op relu and its gradient. */
 
-static int infer_relu_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                           struct err *e)
-{
-    if (!shape_equal(&in[0]->shape, &in[1]->shape))
-        return err_set(e, ERR_INTERNAL, "relu: gradient does not fit the result");
-    return ops_infer_same_shape(attr, in, out, e);
-}
-
 static int grad_relu(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *y = op->out[0], *in[] = {y->grad, y};
@@ -110,7 +101,7 @@ const struct op_kind relu_kind = {
     .grad = grad_relu,
 };
 const struct op_kind relu_grad_kind = {
-    .name = "relu_grad", .nin = 2, .nout = 1, .inplace = true, .infer = infer_relu_grad,
+    .name = "relu_grad", .nin = 2, .nout = 1, .inplace = true, .infer = ops_infer_same_shape,
 };
 
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e)
@@ -125,18 +116,9 @@ struct tensor *relu_append_leaky(struct graph *g, struct tensor *x, double slope
 
 /* The op dropout, which is its own gradient. */
 
-static int infer_dropout(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                         struct err *e)
-{
-    if (!(attr->rate >= 0 && attr->rate < 1))
-        return err_set(e, ERR_INTERNAL, "dropout: a rate of %g", attr->rate);
-    out[0] = in[0]->shape;
-    return 0;
-}
-
 /* With the same attr.stream the op drops the same elements of the gradient. */
 const struct op_kind dropout_kind = {
-    .name = "dropout", .nin = 1, .nout = 1, .inplace = true, .infer = infer_dropout,
+    .name = "dropout", .nin = 1, .nout = 1, .inplace = true, .infer = ops_infer_same_shape,
     .grad = ops_grad_first, .grad_kind = &dropout_kind,
 };
 
@@ -152,15 +134,6 @@ struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, st
 }
 
 /* The op that adds a bias to each channel, and its gradient. */
-
-static int infer_bias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    out[0] = in[0]->shape;
-    if (in[1]->shape.dim[0] != in[0]->shape.dim[DIM_C])
-        return err_set(e, ERR_INTERNAL, "bias: %s does not fit its input", in[1]->name);
-    return 0;
-}
 
 static int infer_grad_bias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                            struct err *e)
@@ -179,7 +152,8 @@ static int grad_bias(struct graph *g, const struct op *op, struct err *e)
 }
 
 const struct op_kind bias_kind = {
-    .name = "bias", .nin = 2, .nout = 1, .inplace = true, .infer = infer_bias, .grad = grad_bias,
+    .name = "bias", .nin = 2, .nout = 1, .inplace = true, .infer = ops_infer_same_shape,
+    .grad = grad_bias,
 };
 const struct op_kind bias_grad_kind = {
     .name = "bias_grad", .nin = 1, .nout = 1, .infer = infer_grad_bias,

@@ -89,8 +89,10 @@ int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct e
  * width and channels of in[0]. */
 int ops_grad_first(struct graph *g, const struct op *op, struct err *e);
 
-/* op_kind.infer: half the height and width of in[0], rounded down, which must not be 0; and as many
- * images as in[0], of the size that the attributes say. */
+/* op_kind.infer: the shape of in[0]; half its height and width, rounded down, which must not be 0;
+ * and as many images as in[0], of the size that the attributes say. */
+int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                         struct err *e);
 int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                      struct err *e);
 int ops_infer_sized(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

@@ -6,27 +6,12 @@
 /* Batch norm in training, alone and with the ReLU behind it, their gradients, and batch norm by the
  * running statistics. */
 
-/* Checks the last dimension of in[1] to in[nin - 1]. */
-static int check_channels(struct tensor *const *in, int nin, struct err *e)
-{
-    for (int i = 1; i < nin; i++)
-        if (in[i]->shape.dim[in[i]->shape.ndim - 1] != in[0]->shape.dim[DIM_C])
-            return err_set(e, ERR_INTERNAL, "batch_norm: %s does not fit its input", in[i]->name);
-    return 0;
-}
-
-static int infer_batch_norm_infer(const struct op_attr *attr, struct tensor *const *in,
-                                  struct shape *out, struct err *e)
-{
-    out[0] = in[0]->shape;
-    return check_channels(in, 5, e);
-}
-
 static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                             struct err *e)
 {
+    out[0] = in[0]->shape;
     out[1] = (struct shape){2, {2, in[0]->shape.dim[DIM_C]}};
-    return infer_batch_norm_infer(attr, in, out, e);
+    return 0;
 }
 
 /* Gradients of x, gamma and beta. */
@@ -35,7 +20,7 @@ static int infer_norm_grad(const struct op_attr *attr, struct tensor *const *in,
 {
     out[0] = in[0]->shape;
     out[1] = out[2] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
-    return check_channels(in, 3, e);
+    return 0;
 }
 
 /* The last input is not read by all kinds. */
@@ -66,7 +51,7 @@ const struct op_kind batch_norm_relu_grad_kind = {
 };
 const struct op_kind batch_norm_infer_kind = {
     .name = "batch_norm_infer", .nin = 5, .nout = 1, .inplace = true,
-    .infer = infer_batch_norm_infer,
+    .infer = ops_infer_same_shape,
 };
 
 /* Sets in[1] to in[n] to parameters of a norm. Leaves the last NULL on error. */
@@ -105,11 +90,9 @@ static int infer_group_norm(const struct op_attr *attr, struct tensor *const *in
 {
     int64_t channels = in[0]->shape.dim[DIM_C], groups = attr->groups ? attr->groups : channels;
 
-    if (channels % groups)
-        return err_set(e, ERR_INTERNAL, "group_norm: the groups do not divide the channels");
     out[0] = in[0]->shape;
     out[1] = (struct shape){2, {2, in[0]->shape.dim[DIM_N] * groups}};
-    return check_channels(in, 3, e);
+    return 0;
 }
 
 const struct op_kind group_norm_kind = {
@@ -140,14 +123,8 @@ enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
 static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                            struct err *e)
 {
-    int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
-
-    for (int i = 1; i < 5 + (in[5] != NULL); i++)
-        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
-            return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name,
-                           in[0]->name);
     out[0] = in[0]->shape;
-    out[1] = (struct shape){1, {channels}};
+    out[1] = (struct shape){1, {in[0]->shape.dim[OUT_CHANNELS]}};
     return 0;
 }
 
@@ -168,39 +145,16 @@ static int infer_max_pool2d(const struct op_attr *attr, struct tensor *const *in
     return 0;
 }
 
-static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *const *in,
-                                 struct shape *out, struct err *e)
-{
-    struct shape pooled;
-
-    if (infer_max_pool2d(attr, &in[1], &pooled, e) < 0)
-        return -1;
-    if (!shape_equal(&in[0]->shape, &pooled))
-        return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
-    out[0] = in[1]->shape;
-    return 0;
-}
-
-static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *const *in,
-                                     struct shape *out, struct err *e)
-{
-    if (infer_max_pool2d_grad(attr, in + 1, out, e) < 0)
-        return -1;
-    if (!shape_equal(&in[0]->shape, out))
-        return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
-    return 0;
-}
-
 const struct op_kind max_pool2d_kind = {
     .name = "max_pool2d", .nin = 1, .nout = 1, .infer = infer_max_pool2d, .grad = ops_grad_first,
     .grad_kind = &max_pool2d_grad_kind,
 };
 const struct op_kind max_pool2d_grad_kind = {
-    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = infer_max_pool2d_grad,
+    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = ops_infer_sized,
 };
 const struct op_kind max_pool2d_grad_add_kind = {
     .name = "max_pool2d_grad_add", .nin = 3, .nout = 1, .inplace = true,
-    .infer = infer_max_pool2d_grad_add,
+    .infer = ops_infer_same_shape,
 };
 
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, int kernel, struct err *e)
@@ -273,28 +227,8 @@ struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct 
     return graph_append_result(g, &global_avg_pool_kind, NULL, &x, e);
 }
 
-/* The ops of losses: their shapes, and which of them loss_append chooses. A kernel of a loss
- * computes value and gradient at the same time. */
-
-static int infer_loss(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    struct shape target = in[0]->shape;
-
-    target.dim[DIM_C] = 1;
-    if (!shape_equal(&target, &in[1]->shape))
-        return err_set(e, ERR_INTERNAL, "loss: the targets do not fit the logits");
-    out[0] = in[0]->shape;
-    return 0;
-}
-
-static int infer_bce(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                     struct err *e)
-{
-    if (in[0]->shape.dim[DIM_C] != 1)
-        return err_set(e, ERR_INTERNAL, "bce: more than one logit per pixel");
-    return infer_loss(attr, in, out, e);
-}
+/* The ops of losses, and which of them loss_append chooses. A kernel of a loss computes value and
+ * gradient at the same time. */
 
 static int grad_loss(struct graph *g, const struct op *op, struct err *e)
 {
@@ -302,16 +236,16 @@ static int grad_loss(struct graph *g, const struct op *op, struct err *e)
 }
 
 const struct op_kind bce_kind = {
-    .name = "bce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_bce,
-    .grad = grad_loss,
+    .name = "bce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true,
+    .infer = ops_infer_same_shape, .grad = grad_loss,
 };
 const struct op_kind softmax_ce_kind = {
     .name = "softmax_ce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true,
-    .infer = infer_loss, .grad = grad_loss,
+    .infer = ops_infer_same_shape, .grad = grad_loss,
 };
 const struct op_kind dice_kind = {
-    .name = "dice", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_loss,
-    .grad = grad_loss,
+    .name = "dice", .nin = 2, .nout = 1, .inplace = true, .is_loss = true,
+    .infer = ops_infer_same_shape, .grad = grad_loss,
 };
 
 int loss_append(struct graph *g, const struct loss_terms *terms, struct tensor *logits,
