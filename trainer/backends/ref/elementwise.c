@@ -294,88 +294,49 @@ MOVE_KERNEL(reshape, ref_reshape_run);
 
 static int ref_concat_run(struct op *op, struct exec *x, struct err *e)
 {
-    const char *a = op->in[0]->bytes, *b = op->in[1]->bytes;
-    size_t na = move_pixel(op->in[0]), nb = move_pixel(op->in[1]);
-    size_t npixels = tensor_pixels(op->out[0]);
-    char *dst = op->out[0]->bytes;
+    bool divides = op->kind == &concat_grad_kind;
+    struct tensor *const *parts = divides ? op->out : op->in;
+    const struct tensor *whole = divides ? op->in[0] : op->out[0];
+    size_t na = move_pixel(parts[0]), nb = move_pixel(parts[1]), npixels = tensor_pixels(whole);
 
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < npixels; p++) {
-        move_bytes(dst + p * (na + nb), a + p * na, na);
-        move_bytes(dst + p * (na + nb) + na, b + p * nb, nb);
-    }
-    return 0;
-}
+        char *a = parts[0]->bytes + p * na, *b = parts[1]->bytes + p * nb;
+        char *both = whole->bytes + p * (na + nb);
 
-static int ref_concat_run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    const char *src = op->in[0]->bytes;
-    size_t na = move_pixel(op->out[0]), nb = move_pixel(op->out[1]);
-    size_t npixels = tensor_pixels(op->in[0]);
-    char *a = op->out[0]->bytes, *b = op->out[1]->bytes;
-
-#pragma omp parallel for schedule(static)
-    for (size_t p = 0; p < npixels; p++) {
-        move_bytes(a + p * na, src + p * (na + nb), na);
-        move_bytes(b + p * nb, src + p * (na + nb) + na, nb);
+        move_bytes(divides ? a : both, divides ? both : a, na);
+        move_bytes(divides ? b : both + na, divides ? both + na : b, nb);
     }
     return 0;
 }
 
 MOVE_KERNEL(concat, ref_concat_run);
-MOVE_KERNEL(concat_grad, ref_concat_run_grad);
+MOVE_KERNEL(concat_grad, ref_concat_run);
 
 /* The shortcut of a residual block that halves the size, of any type, and its gradient. */
 
-/* Returns the bytes of a pixel of small before those of large's channels, which are in the
- * middle. */
-static size_t offset_of(const struct tensor *small, const struct tensor *large)
-{
-    return (tensor_channels(small) - tensor_channels(large)) / 2 * dtype_size(small->dtype);
-}
-
-/* Returns the byte offset in large of row `row` of small, counted over all images. */
-static size_t begin_of(const struct tensor *small, const struct tensor *large, size_t row)
-{
-    return tensor_halved_row(large, row, (size_t)small->shape.dim[DIM_H]) *
-           (size_t)large->shape.dim[DIM_W] * move_pixel(large);
-}
-
 static int ref_subsample_run(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *src = op->in[0], *dst = op->out[0];
-    size_t width = (size_t)dst->shape.dim[DIM_W], nrows = tensor_pixels(dst) / width;
-    size_t from = move_pixel(src), to = move_pixel(dst), offset = offset_of(dst, src);
+    bool grad = op->kind == &subsample_grad_kind;
+    const struct tensor *small = grad ? op->in[0] : op->out[0];
+    const struct tensor *large = grad ? op->out[0] : op->in[0];
+    size_t width = (size_t)small->shape.dim[DIM_W], nrows = tensor_pixels(small) / width;
+    size_t n = move_pixel(large), line = (size_t)large->shape.dim[DIM_W] * n;
+    size_t step = move_pixel(small); /* with large's channels in the middle */
+    size_t before = (step - n) / dtype_size(large->dtype) / 2 * dtype_size(large->dtype);
 
+    memset(op->out[0]->bytes, 0, tensor_nbytes(op->out[0]));
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
-        const char *s = src->bytes + begin_of(dst, src, row);
-        char *d = dst->bytes + row * width * to;
+        char *from = large->bytes +
+                     tensor_halved_row(large, row, (size_t)small->shape.dim[DIM_H]) * line;
+        char *to = small->bytes + row * width * step + before;
 
-        memset(d, 0, width * to);
-        for (size_t i = 0; i < width; i++)
-            move_bytes(d + i * to + offset, s + 2 * i * from, from);
-    }
-    return 0;
-}
-
-static int ref_subsample_run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    const struct tensor *dy = op->in[0], *dx = op->out[0];
-    size_t width = (size_t)dy->shape.dim[DIM_W], nrows = tensor_pixels(dy) / width;
-    size_t from = move_pixel(dy), to = move_pixel(dx), offset = offset_of(dy, dx);
-
-    memset(dx->bytes, 0, tensor_nbytes(dx));
-#pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < nrows; row++) {
-        const char *s = dy->bytes + row * width * from;
-        char *d = dx->bytes + begin_of(dy, dx, row);
-
-        for (size_t i = 0; i < width; i++)
-            move_bytes(d + 2 * i * to, s + i * from + offset, to);
+        for (size_t i = 0; i < width; i++, from += 2 * n, to += step)
+            move_bytes(grad ? from : to, grad ? to : from, n);
     }
     return 0;
 }
 
 MOVE_KERNEL(subsample, ref_subsample_run);
-MOVE_KERNEL(subsample_grad, ref_subsample_run_grad);
+MOVE_KERNEL(subsample_grad, ref_subsample_run);

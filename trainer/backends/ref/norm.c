@@ -149,41 +149,25 @@ void norm_running_map(const struct op *op, float *a, float *shift)
     }
 }
 
-static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
+static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
     const float *src = op->in[0]->data;
+    struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
-    chunks_sum(src, src, npixels, nchannels, sums);
-    if (norm_sum_replicas(op, x, sums, e) < 0)
-        return -1;
-    norm_finish_statistics(op, sums, k.a, k.c);
-    return 0;
-}
-
-static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
-{
-    size_t nchannels = tensor_channels(op->in[0]);
-    struct coefficients k = coefficients_of(op);
-
-    if (find_norm(op, k, x, e) < 0)
-        return -1;
+    if (op->kind == &batch_norm_infer_kind) {
+        norm_running_map(op, k.a, k.c);
+    } else {
+        chunks_sum(src, src, npixels, nchannels, sums);
+        if (norm_sum_replicas(op, x, sums, e) < 0)
+            return -1;
+        norm_finish_statistics(op, sums, k.a, k.c);
+    }
     repeat(&k, nchannels);
-    apply(&k, op->in[0]->data, NULL, tensor_pixels(op->in[0]), nchannels, op->out[0]->data);
+    apply(&k, src, NULL, npixels, nchannels, op->out[0]->data);
     if (op->kind == &batch_norm_relu_kind)
         relu(op);
-    return 0;
-}
-
-static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
-{
-    size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
-    struct coefficients k = coefficients_of(op);
-
-    norm_running_map(op, k.a, k.c);
-    repeat(&k, nchannels);
-    apply(&k, op->in[0]->data, NULL, npixels, nchannels, op->out[0]->data);
     return 0;
 }
 
@@ -227,14 +211,12 @@ static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* Writes dgamma and dbeta, and computes the coefficients of dx; *grad is in[0], masked if there is
- * a ReLU. */
-static int find_grad(struct op *op, struct coefficients k, const float **grad, struct exec *x,
-                     struct err *e)
+static int ref_batch_norm_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
     const float *dy = op->in[0]->data, *src = op->in[1]->data, *gamma = op->in[2]->data;
     const float *mean = op->in[3]->data, *scale = mean + nchannels;
+    struct coefficients k = coefficients_of(op);
     double *sums = op->workspace;
 
     if (op->kind == &batch_norm_relu_grad_kind) {
@@ -243,7 +225,6 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
         mask(op, masked);
         dy = masked;
     }
-    *grad = dy;
     chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
     if (norm_sum_replicas(op, x, sums, e) < 0)
@@ -257,19 +238,8 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
         k.b[c] = (float)b;
         k.c[c] = (float)(-a * sums[c] / count - b * m);
     }
-    return 0;
-}
-
-static int ref_batch_norm_run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    size_t nchannels = tensor_channels(op->in[0]);
-    struct coefficients k = coefficients_of(op);
-    const float *dy;
-
-    if (find_grad(op, k, &dy, x, e) < 0)
-        return -1;
     repeat(&k, nchannels);
-    apply(&k, dy, op->in[1]->data, tensor_pixels(op->in[0]), nchannels, op->out[0]->data);
+    apply(&k, dy, src, npixels, nchannels, op->out[0]->data);
     return 0;
 }
 
@@ -277,7 +247,7 @@ REF_KERNEL(batch_norm, ref_batch_norm_prepare, ref_batch_norm_run);
 REF_KERNEL(batch_norm_relu, ref_batch_norm_prepare, ref_batch_norm_run);
 REF_KERNEL(batch_norm_grad, ref_batch_norm_prepare_grad, ref_batch_norm_run_grad);
 REF_KERNEL(batch_norm_relu_grad, ref_batch_norm_prepare_grad, ref_batch_norm_run_grad);
-REF_KERNEL(batch_norm_infer, ref_batch_norm_prepare, ref_batch_norm_run_infer);
+REF_KERNEL(batch_norm_infer, ref_batch_norm_prepare, ref_batch_norm_run);
 
 /* Group norm. With s = 1 / sqrt(var + eps), M numbers in a group of an image, and sums over these:
  *

@@ -214,40 +214,33 @@ static void grad_pairs(const float *added, const struct tensor *dy, const struct
     }
 }
 
-static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    if (op->attr.kernel == 3)
-        grad_windows(op->in[0], op->in[1], op->out[0]->data);
-    else
-        grad_pairs(NULL, op->in[0], op->in[1], op->out[0]->data);
-    return 0;
-}
-
 static int ref_max_pool2d_prepare_grad_add(struct op *op, struct err *e)
 {
     op->workspace_size = op->attr.kernel == 3 ? tensor_nbytes(op->out[0]) : 0;
     return 0;
 }
 
-static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err *e)
+static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const float *a = op->in[0]->data, *dx = op->workspace;
-    float *dst = op->out[0]->data;
+    bool adds = op->kind == &max_pool2d_grad_add_kind;
+    const struct tensor *dy = op->in[adds], *src = op->in[1 + adds];
+    const float *a = adds ? op->in[0]->data : NULL;
+    float *dst = op->out[0]->data, *dx = adds ? op->workspace : dst;
 
     if (op->attr.kernel != 3) {
-        grad_pairs(a, op->in[1], op->in[2], dst);
+        grad_pairs(a, dy, src, dst);
         return 0;
     }
-    grad_windows(op->in[1], op->in[2], op->workspace);
+    grad_windows(dy, src, dx);
 #pragma omp parallel for simd schedule(static)
-    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+    for (size_t i = 0; i < (adds ? tensor_count(src) : 0); i++)
         dst[i] = a[i] + dx[i];
     return 0;
 }
 
 REF_KERNEL(max_pool2d, NULL, ref_max_pool2d_run);
 REF_KERNEL(max_pool2d_grad, NULL, ref_max_pool2d_run_grad);
-REF_KERNEL(max_pool2d_grad_add, ref_max_pool2d_prepare_grad_add, ref_max_pool2d_run_grad_add);
+REF_KERNEL(max_pool2d_grad_add, ref_max_pool2d_prepare_grad_add, ref_max_pool2d_run_grad);
 
 /* The mean over 2x2 pixels and its gradient. */
 
