@@ -16,13 +16,11 @@
  *
  * r is the row of the window, g counts vectors, and rows of the source have a border of zeros.
  * Loading a value of the source costs as much as multiplying by it. Register blocking uses each
- * value more than once: for two vectors of channels, or for the three rows of the window. */
+ * value more than once: for two vectors of channels, or two rows of results. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROWS_H
 
 #include <stddef.h>
-
-#define CONV_ROWS 3 /* rows of the window */
 
 struct conv_rows {
     size_t lanes;
@@ -32,7 +30,7 @@ struct conv_rows {
     void (*forward)(const float *const *src, size_t nrows, size_t step, size_t nk,
                     const float *weights, const float *bias, size_t ngroups, size_t dst_step,
                     size_t nvectors, float *dst);
-    /* Adds to sums the products of one row of the source with nrows = 1, 2 or 3 rows of results;
+    /* Adds to sums the products of one row of the source with nrows = 1 or 2 rows of results;
      * dst[r] is the one that has the source's row as row r of its window. */
     void (*grad_weights)(const float *src, size_t step, size_t nk, const float *const *dst,
                          size_t nrows, size_t ngroups, size_t dst_step, float *sums);

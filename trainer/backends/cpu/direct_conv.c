@@ -35,7 +35,6 @@ struct direct {
     const struct conv_rows *rows;
     bool up;               /* dst is the fine tensor, and the result */
     bool by_src;           /* the weights' first index is the channel of src */
-    bool turned;           /* the window is rotated by 180 degrees */
     bool relu;             /* a ReLU is applied to the results */
     size_t kernel, stride, pad;
     size_t n, src_h, src_w, dst_h, dst_w, ns, nd;
@@ -173,7 +172,7 @@ static size_t direct_conv_weight_at(const struct direct *d, size_t s, size_t c, 
 {
     size_t tap = i * d->kernel + j, taps = d->kernel * d->kernel;
 
-    return (d->by_src ? s * d->nd + c : c * d->ns + s) * taps + (d->turned ? taps - 1 - tap : tap);
+    return (d->by_src ? s * d->nd + c : c * d->ns + s) * taps + tap;
 }
 
 /* Packs the weights of one block and one source channel. */
@@ -436,11 +435,6 @@ static bool direct_conv_supports(const struct op *op)
            (op->attr.kernel <= 3 || op->kind != &conv2d_grad_input_kind);
 }
 
-static bool direct_conv_supports_relu(const struct op *op)
-{
-    return conv2d_is_narrow(op, op->in[0], op->out[0]);
-}
-
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
 {
     op->workspace_size = (nfloats + d->nthreads * (MAX_ROWS * d->width + d->result)) *
@@ -451,13 +445,9 @@ static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloat
 /* The gradient of the input is also a convolution with the window rotated. */
 static int direct_conv_prepare(struct op *op, struct err *e)
 {
-    bool grad = op->kind == &conv2d_grad_input_kind;
-    bool turned = grad && conv2d_is_narrow(op, op->in[0], op->out[0]);
-    bool up = (grad && !turned) || op->kind == &conv_transpose2d_kind;
+    bool up = op->kind == &conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind;
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
-    d.turned = turned;
-    d.by_src = up || turned;
     d.relu = op->kind == &conv2d_relu_kind;
     return direct_conv_keep(op, &d, simd_round_up(d.packed, LINE) + d.bias + d.width, e);
 }
@@ -488,8 +478,7 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
 const struct kernel simd_direct_conv2d = {
     KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_relu = {
-    .kind = &conv2d_relu_kind, .supports = direct_conv_supports_relu,
-    .prepare = direct_conv_prepare, .run = direct_conv_run, .release = simd_release};
+    KERNEL_OF(conv2d_relu_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_grad_input = {
     KERNEL_OF(conv2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_grad_weights = {

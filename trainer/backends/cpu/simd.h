@@ -58,14 +58,9 @@ static inline void simd_fetch(const float *data, size_t n)
     __asm__ volatile(""); /* keeps the compiler from removing a loop without a result */
 }
 
-/* Returns whether a convolution of src to dst has a 3x3 window, stride 1 and at most 64 channels,
- * and its results fill whole vectors. */
-bool conv2d_is_narrow(const struct op *op, const struct tensor *src, const struct tensor *dst);
-
 /* Kernels of direct convolutions and of transposed ones. */
 
 extern const struct kernel simd_dot_conv2d;
-extern const struct kernel simd_conv2d_grad_weights;
 extern const struct kernel simd_conv_transpose2d_grad_weights;
 extern const struct kernel simd_direct_conv2d, simd_direct_conv2d_relu;
 extern const struct kernel simd_direct_conv2d_grad_input, simd_direct_conv2d_grad_weights;

@@ -125,7 +125,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_winograd_grad,
     &simd_winograd_grad_input,
     &simd_winograd_grad_weights,
-    &simd_conv2d_grad_weights,
     &simd_conv_transpose2d_grad_weights,
     &simd_dot_conv2d,
     &simd_direct_conv2d,
