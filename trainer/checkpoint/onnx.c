@@ -30,11 +30,12 @@ enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 #define IR_VERSION 7
 #define OPSET 13
 
-/* Completes a node, whose only output also gives its name. */
-static void add_node(struct buf *graph, struct buf *node, const char *type, const char *output)
+/* Completes a node with one output. */
+static void add_node(struct buf *graph, struct buf *node, const char *type, const char *name,
+                     const char *output)
 {
     protobuf_add_text(node, NODE_OUTPUT, output);
-    protobuf_add_text(node, NODE_NAME, output);
+    protobuf_add_text(node, NODE_NAME, name);
     protobuf_add_text(node, NODE_OP_TYPE, type);
     protobuf_add_message(graph, GRAPH_NODE, node);
 }
@@ -170,10 +171,10 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     add_ints(&node, "kernel_shape", 2, 1);
     add_ints(&node, "strides", 2, 2);
     protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[0]));
-    add_node(graph, &node, "MaxPool", half);
+    add_node(graph, &node, "MaxPool", half, half);
     protobuf_add_text(&pad, NODE_INPUT, half);
     protobuf_add_text(&pad, NODE_INPUT, pads);
-    add_node(graph, &pad, "Pad", op->out[0]->name);
+    add_node(graph, &pad, "Pad", op->out[0]->name, op->out[0]->name);
     add_initializer(graph, pads, TENSOR_IS_INT64, numbers, sizeof numbers, &(int64_t){8}, 1);
 }
 
@@ -193,7 +194,7 @@ static void add_upsample(struct buf *graph, const struct graph *g, const struct 
     protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[0]));
     protobuf_add_text(&node, NODE_INPUT, "");
     protobuf_add_text(&node, NODE_INPUT, name);
-    add_node(graph, &node, "Resize", name_of(g, op->out[0]));
+    add_node(graph, &node, "Resize", name_of(g, op->out[0]), name_of(g, op->out[0]));
     add_initializer(graph, name, TENSOR_IS_FLOAT, scales, sizeof scales, &(int64_t){4}, 1);
 }
 
@@ -207,13 +208,10 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
     snprintf(name, sizeof name, "%s.shape", op->out[0]->name);
     add_list(&transpose, "perm", 4, order);
     protobuf_add_text(&transpose, NODE_INPUT, name_of(g, op->in[0]));
-    add_node(graph, &transpose, "Transpose", turned);
+    add_node(graph, &transpose, "Transpose", turned, turned);
     protobuf_add_text(&reshape, NODE_INPUT, turned);
     protobuf_add_text(&reshape, NODE_INPUT, name);
-    protobuf_add_text(&reshape, NODE_OUTPUT, name_of(g, op->out[0]));
-    protobuf_add_text(&reshape, NODE_NAME, op->out[0]->name);
-    protobuf_add_text(&reshape, NODE_OP_TYPE, "Reshape");
-    protobuf_add_message(graph, GRAPH_NODE, &reshape);
+    add_node(graph, &reshape, "Reshape", op->out[0]->name, name_of(g, op->out[0]));
     add_initializer(graph, name, TENSOR_IS_INT64, shape, sizeof shape, &(int64_t){4}, 1);
 }
 
@@ -257,10 +255,7 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
         protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));
     if (bias)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, bias->in[1]));
-    protobuf_add_text(&node, NODE_OUTPUT, name_of(g, bias ? bias->out[0] : op->out[0]));
-    protobuf_add_text(&node, NODE_NAME, op->out[0]->name);
-    protobuf_add_text(&node, NODE_OP_TYPE, type);
-    protobuf_add_message(graph, GRAPH_NODE, &node);
+    add_node(graph, &node, type, op->out[0]->name, name_of(g, bias ? bias->out[0] : op->out[0]));
     return 0;
 }
 
@@ -271,7 +266,7 @@ static void add_probabilities(struct buf *graph, int classes)
     protobuf_add_text(&node, NODE_INPUT, "logits");
     if (classes > 1)
         add_int(&node, "axis", 1);
-    add_node(graph, &node, classes == 1 ? "Sigmoid" : "Softmax", "probabilities");
+    add_node(graph, &node, classes == 1 ? "Sigmoid" : "Softmax", "probabilities", "probabilities");
 }
 
 static void add_weights(struct buf *graph, const struct weights *w)
