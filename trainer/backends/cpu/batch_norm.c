@@ -262,7 +262,6 @@ static int find_statistics(const struct op *op, struct exec *x, const struct nor
     if (norm_sum_replicas(op, x, w->sums, e) < 0)
         return -1;
     norm_finish_statistics(op, w->sums, w->k[NORM_WORK_A], w->k[NORM_WORK_C]);
-    norm_work_repeat(w);
     return 0;
 }
 
@@ -270,17 +269,10 @@ static int batch_norm_run(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
 
-    if (find_statistics(op, x, &w, e) < 0)
+    if (op->kind == &batch_norm_infer_kind)
+        norm_running_map(op, w.k[NORM_WORK_A], w.k[NORM_WORK_C]);
+    else if (find_statistics(op, x, &w, e) < 0)
         return -1;
-    norm_work_apply(&w, NULL, op->in[0]->data, op->out[0]->data);
-    return 0;
-}
-
-static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
-{
-    struct norm_work w = norm_work_of(op);
-
-    norm_running_map(op, w.k[NORM_WORK_A], w.k[NORM_WORK_C]);
     norm_work_repeat(&w);
     norm_work_apply(&w, NULL, op->in[0]->data, op->out[0]->data);
     return 0;
@@ -292,8 +284,7 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, batch_norm_run)};
 const struct kernel simd_batch_norm_relu = {KERNEL_OF(batch_norm_relu_kind, batch_norm_run)};
-const struct kernel simd_batch_norm_infer = {
-    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer)};
+const struct kernel simd_batch_norm_infer = {KERNEL_OF(batch_norm_infer_kind, batch_norm_run)};
 
 /* Gradients of batch norm, alone and with the ReLU behind it. The formulas are those of
  * ref/norm.c. */
@@ -315,14 +306,15 @@ static void find_map(const struct op *op, const struct norm_work *w)
     norm_work_repeat(w);
 }
 
-/* Computes dgamma, dbeta and dx from w->sums. */
-static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w, struct exec *x,
-                                  struct err *e)
+static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
 {
+    struct norm_work work = norm_work_of(op), *w = &work;
     size_t nchannels = w->plan->nchannels;
     const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *scale = mean + nchannels;
     float *dgamma = op->out[1]->data, *dbeta = op->out[2]->data;
 
+    find_map(op, w);
+    norm_work_sum(w, op->in[0]->data, op->in[1]->data);
     for (size_t c = 0; c < nchannels; c++) {
         dbeta[c] = (float)w->sums[c]; /* this replica's share, which is summed over all replicas
                                        * later */
@@ -342,18 +334,7 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
     return 0;
 }
 
-static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
-{
-    struct norm_work w = norm_work_of(op);
-
-    find_map(op, &w);
-    norm_work_sum(&w, op->in[0]->data, op->in[1]->data);
-    return batch_norm_grad_finish(op, &w, x, e);
-}
-
-#define GRAD_KERNEL_OF(_kind)                                                                     \
-    .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,                 \
-    .run = batch_norm_grad_run, .release = simd_release
-
-const struct kernel simd_batch_norm_grad = {GRAD_KERNEL_OF(batch_norm_grad_kind)};
-const struct kernel simd_batch_norm_relu_grad = {GRAD_KERNEL_OF(batch_norm_relu_grad_kind)};
+const struct kernel simd_batch_norm_grad = {
+    KERNEL_OF(batch_norm_grad_kind, batch_norm_grad_run)};
+const struct kernel simd_batch_norm_relu_grad = {
+    KERNEL_OF(batch_norm_relu_grad_kind, batch_norm_grad_run)};
