@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -101,14 +102,6 @@ static int compare_images(const void *a, const void *b)
                             : (x->index > y->index) - (x->index < y->index);
 }
 
-/* The class of a pixel; 0 and 1 of the foreground. Pixels that are left out count as class 0. */
-static uint8_t true_class(float target, int classes)
-{
-    if (classes == 1)
-        return target > 0.5F;
-    return target > 0 ? (uint8_t)target : 0;
-}
-
 static float target_at(const struct pair *p, size_t i)
 {
     enum record_kind kind = (enum record_kind)p->record->target_kind;
@@ -132,11 +125,12 @@ static int fill_rows(void *arg, int y, int n, const float *prob, struct err *e)
             size_t right = left + (size_t)(side + GAP), column = (size_t)(x * p->step);
             size_t src = (size_t)row * width + column;
             const float *of = prob + ((size_t)(row - y) * width + column) * (size_t)classes;
+            int truth = score_true_class(target_at(p, src), classes);
 
             predict_image_read(&p->from, src * channels, channels, p->image + left * channels);
             memcpy(p->image + right * channels, p->image + left * channels,
                    channels * sizeof *p->image);
-            p->mask[left] = true_class(target_at(p, src), classes);
+            p->mask[left] = (uint8_t)MAX(truth, 0); /* of a pixel that is left out 0 */
             p->mask[right] = classes == 1 ? of[0] > 0.5F : (uint8_t)predict_largest(of, classes);
         }
     return 0;

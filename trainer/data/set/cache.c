@@ -287,18 +287,10 @@ static int build_cache(const struct cache *c, const struct cache_config *config,
     return rc;
 }
 
-static void lock_path(const struct cache_config *config, char dst[PATH_MAX])
-{
-    snprintf(dst, PATH_MAX, "%s/%.16s.lock", config->dir, config->key);
-}
-
 /* Waits for the lock. Returns its descriptor, -1 if the file system has no locks, or -2 on
  * error. */
-static int take_lock(const struct cache_config *config, struct err *e)
+static int take_lock(const struct cache_config *config, const char *path, struct err *e)
 {
-    char path[PATH_MAX];
-
-    lock_path(config, path);
     int fd = lockfile_open(path, false, e);
     if (fd < 0) {
         set_write_error(path, e);
@@ -329,33 +321,23 @@ static int take_lock(const struct cache_config *config, struct err *e)
 
 /* Returns whether the locked file is still the one of this path. Another builder may have removed
  * it, and a third may have created it again. */
-static bool is_current(const struct cache_config *config, int lock)
+static bool is_current(const char *path, int lock)
 {
-    char path[PATH_MAX];
     struct stat own, there;
 
-    lock_path(config, path);
     return lock < 0 || (fstat(lock, &own) == 0 && stat(path, &there) == 0 &&
                         own.st_dev == there.st_dev && own.st_ino == there.st_ino);
-}
-
-static void release_lock(const struct cache_config *config, int lock)
-{
-    char path[PATH_MAX];
-
-    lock_path(config, path);
-    unlink(path);
-    if (lock >= 0)
-        close(lock);
 }
 
 static int open_or_build(struct cache *c, const struct cache_config *config, struct err *e)
 {
     int lock, rc = use_file(c, config, e);
+    char path[PATH_MAX];
 
     if (rc <= 0)
         return rc;
-    while ((lock = take_lock(config, e)) != -2 && !is_current(config, lock))
+    snprintf(path, sizeof path, "%s/%.16s.lock", config->dir, config->key);
+    while ((lock = take_lock(config, path, e)) != -2 && !is_current(path, lock))
         close(lock);
     if (lock == -2)
         return -1;
@@ -369,7 +351,9 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
         if (rc > 0)
             rc = err_set(e, ERR_DATA, "%s: cannot read this new cache", c->path);
     }
-    release_lock(config, lock);
+    unlink(path);
+    if (lock >= 0)
+        close(lock);
     return rc;
 }
 
