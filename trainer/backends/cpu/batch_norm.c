@@ -25,7 +25,8 @@ enum { NORM_WORK_A, NORM_WORK_B, NORM_WORK_C, NORM_WORK_SHIFT, NORM_WORK_VALUES 
 struct norm_work_plan {
     const struct norm_rows *rows;
     size_t npixels, nchannels;
-    size_t step;     /* see norm_rows_step() */
+    size_t step;     /* values of a row of whole pixels and whole vectors: the channels, or the
+                      * lanes if these are more */
     size_t wide;     /* values of the vectors that a loop processes; divides step */
     bool relu;       /* behind the norm */
 };
@@ -48,35 +49,14 @@ struct norm_work {
 static const struct norm_rows *norm_rows_best(size_t nchannels)
 {
 #ifdef __x86_64__
-    const struct {
-        const struct norm_rows *rows;
-        bool usable;
-    } all[] = {
-        {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
-        {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
-    };
+    static const struct norm_rows *const all[] = {
+        [SIMD_AVX2] = &norm_rows_avx2, [SIMD_AVX512] = &norm_rows_avx512};
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        size_t lanes = all[i].rows->lanes;
-
-        if (all[i].usable && (nchannels % lanes == 0 || lanes % nchannels == 0))
-            return all[i].rows;
-    }
+    for (enum simd_isa i = simd_isa(); i > SIMD_NONE; i--)
+        if (nchannels % all[i]->lanes == 0 || all[i]->lanes % nchannels == 0)
+            return all[i];
 #endif
     return NULL;
-}
-
-/* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
- * these are more. */
-static size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
-{
-    return nchannels > rows->lanes ? nchannels : rows->lanes;
-}
-
-/* Returns the largest w for rows of `step` values. */
-static size_t norm_rows_width(const struct norm_rows *rows, size_t step)
-{
-    return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;
 }
 
 static bool norm_work_supports(const struct op *op)
@@ -97,8 +77,9 @@ static int norm_work_prepare(struct op *op, struct err *e)
                                .relu = op->kind == &batch_norm_relu_kind ||
                                        op->kind == &batch_norm_relu_grad_kind};
 
-    n.step = norm_rows_step(n.rows, n.nchannels);
-    n.wide = n.rows->lanes * norm_rows_width(n.rows, n.step);
+    size_t lanes = n.rows->lanes;
+    n.step = n.nchannels > lanes ? n.nchannels : lanes;
+    n.wide = lanes * (n.step % (4 * lanes) == 0 ? 4 : n.step % (2 * lanes) == 0 ? 2 : 1);
     op->workspace_size = norm_work_count_doubles(n.nchannels) * sizeof(double) +
                          NORM_WORK_VALUES * n.step * sizeof(float);
     return simd_keep(op, &n, sizeof n, e);

@@ -167,14 +167,6 @@ static struct winograd winograd_of(const struct conv_operands *r)
     return whole;
 }
 
-/* Row of tiles r, counted over all images, reads rows->side rows of pixels. Returns the index of
- * the first of these that row of tiles r - 1 does not read. The rows before it are still in the
- * copies (winograd_copy) if row of tiles r - 1 was computed last. */
-static size_t winograd_first_new(const struct winograd *g, size_t r)
-{
-    return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
-}
-
 /* Returns the number of tiles of a section. */
 static inline size_t winograd_band_tiles(const struct winograd *g, const struct winograd_band *b)
 {
@@ -611,13 +603,6 @@ const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind
  * before they are overwritten: neighbouring rows of tiles share copies, and each chunk begins with
  * copies of the rows next to it. */
 
-/* Returns where row i of these rows of pixels, which has n values, is copied to. */
-static inline float *winograd_copy(const struct winograd *g, float *copies, size_t r, size_t i,
-                                   size_t n)
-{
-    return copies + (g->rows->tile * r + i) % g->rows->side * n;
-}
-
 /* op->priv: the gradients of the input and of the weights. */
 struct winograd_grad {
     struct winograd in, w;
@@ -735,7 +720,9 @@ static const float *gradient_row(const struct winograd_grad_workspace *p, const 
     size_t line = g->width * g->src_channels;
     size_t y = g->rows->tile * (r % g->down) + i - 1; /* -1 wraps to a large number, too */
     const float *row = p->in.src->data + (r / g->down * g->height + y) * line;
-    float *copy = winograd_copy(g, room->rows, r, i, line);
+    float *copy = room->rows + (g->rows->tile * r + i) % g->rows->side * line;
+    /* Row of tiles r - 1, which was computed last, has read it, too. */
+    bool copied = r > c->begin && r % g->down && i < g->rows->side - g->rows->tile;
 
     if (y >= g->height)
         return p->zeros;
@@ -745,7 +732,7 @@ static const float *gradient_row(const struct winograd_grad_workspace *p, const 
         return c->above;
     if (r + 1 == c->end && i + 1 == g->rows->side)
         return c->below;
-    if (x == 0 && !(r > c->begin && i < winograd_first_new(g, r)))
+    if (x == 0 && !copied)
         memcpy(copy, row, line * sizeof *copy);
     return copy;
 }
