@@ -433,7 +433,7 @@ static char *render_file(struct script_values *s, enum script_file file, bool *t
         return NULL;
     }
     *tags = template_has_tags(t->text);
-    if (template_expand(t->path, t->text, s->values, used, &b, e) == 0 &&
+    if (template_expand(t->path, t->text, *tags, s->values, used, &b, e) == 0 &&
         script_values_use(s, t->path, used, e) == 0 &&
         (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used,
                                                                   e) == 0) {

@@ -113,7 +113,7 @@ static int init_values(struct script_values *s, struct err *e)
         char *name = strndup(own->lines[i], (size_t)(equals - own->lines[i]));
         if (!name)
             return err_errno(e, ERR_INTERNAL, errno, "markers");
-        s->values[s->nvalues++] = (struct template_value){name, strdup(equals + 1), true};
+        s->values[s->nvalues++] = (struct template_value){name, strdup(equals + 1)};
         s->nuser++;
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
             return err_set(e, ERR_CONFIG, "%s: markers.%s is the name of a marker of unetctl; "
@@ -121,7 +121,7 @@ static int init_values(struct script_values *s, struct err *e)
                            s->run->study->file, name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
-        s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
+        s->values[s->nvalues++] = (struct template_value){m->name, NULL};
     return 0;
 }
 
@@ -153,7 +153,7 @@ static char *expand_words(struct script_values *s, const char *where, const char
             known[n++] = s->values[i];
         }
     known[n] = (struct template_value){0};
-    int rc = template_render(where, words, known, used, &b, e);
+    int rc = template_expand(where, words, false, known, used, &b, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         all[place[i]] = used[i];
     if (rc == 0 && script_values_use(s, where, all, e) == 0 && !(text = buf_steal(&b)))

@@ -156,14 +156,15 @@ static bool is_empty_line(const char *text, const struct marker *m, const char *
     return !*value && !*m->filter && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
 }
 
-static int expand_markers(const char *file, const char *text, bool tags,
-                          const struct template_value *values,
-                          bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
+int template_expand(const char *file, const char *text, bool tags,
+                    const struct template_value *values, bool used[TEMPLATE_VALUES_MAX],
+                    struct buf *dst, struct err *e)
 {
     const char *p = text;
     struct marker m;
     int found;
 
+    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
     while ((found = find_marker(file, text, p, tags, &m, e)) > 0) {
         size_t i = 0;
         while (i < TEMPLATE_VALUES_MAX && values[i].name && strcmp(values[i].name, m.name) != 0)
@@ -179,26 +180,6 @@ static int expand_markers(const char *file, const char *text, bool tags,
     if (found < 0)
         return -1;
     buf_add(dst, p);
-    return 0;
-}
-
-int template_expand(const char *file, const char *text, const struct template_value *values,
-                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
-{
-    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
-    return expand_markers(file, text, template_has_tags(text), values, used, dst, e);
-}
-
-int template_render(const char *file, const char *text, const struct template_value *values,
-                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
-{
-    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
-    if (expand_markers(file, text, false, values, used, dst, e))
-        return -1;
-    for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)
-        if (!used[i] && !values[i].optional)
-            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%s}}' is missing", file,
-                           template_count_lines(text), values[i].name);
     return 0;
 }
 

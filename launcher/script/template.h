@@ -5,8 +5,7 @@
  *   {{name|sh}}    one shell word: in single quotes unless that is unnecessary
  *
  * A line that consists of a marker {{name}} with an empty value is omitted. It is an error,
- * reported with FILE:LINE, if a marker is not among the values, a value that is not optional has
- * no marker, or a "{{" has no "}}".
+ * reported with FILE:LINE, if a marker is not among the values, or a "{{" has no "}}".
  *
  * The templates of the reference systems (the programs whose measurements unetctl repeats) have
  * tags instead: the whole words tag_NAME and, where a text has those, setup.sh are replaced by
@@ -24,20 +23,15 @@
 struct template_value {
     const char *name; /* NULL ends a list */
     const char *value;
-    bool optional;
 };
 
-/* Renders text to dst; file is its name in errors; used[i] becomes whether values[i] was used.
- * Returns 0, or -1 with ERR_CONFIG. The value of a {{name|sh}} must not contain a newline, because
- * #SBATCH lines cannot. */
+/* Renders text to dst, and with `tags` replaces tags, of which an unknown one is an error; file is
+ * its name in errors; used[i] becomes whether values[i] was used. Returns 0, or -1 with ERR_CONFIG.
+ * The value of a {{name|sh}} must not contain a newline, because #SBATCH lines cannot. */
 #define TEMPLATE_VALUES_MAX 96
-int template_render(const char *file, const char *text, const struct template_value *values,
-                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
-
-/* Renders a user's template: all values are optional, and tags are replaced. An unknown tag_NAME is
- * an error. */
-int template_expand(const char *file, const char *text, const struct template_value *values,
-                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
+int template_expand(const char *file, const char *text, bool tags,
+                    const struct template_value *values, bool used[TEMPLATE_VALUES_MAX],
+                    struct buf *dst, struct err *e);
 
 /* Returns whether the text has tags tag_NAME. setup.sh alone does not count. */
 bool template_has_tags(const char *text);

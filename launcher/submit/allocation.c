@@ -133,14 +133,12 @@ char *allocation_render(const struct plan *p, const struct allocation *a,
         lines[strlen(lines) - 1] = 0; /* the template has a newline after "directives" */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {
         const struct template_value values[] = {
-            {"directives", lines ? lines : "", false}, {"study", p->study.name, false},
-            {"study_dir", p->study.dir, false},        {"allocation", a->name, false},
-            {"gpus", gpus, false},                     {"gpus_per_node", per_node, false},
-            {"requeues", requeues, false},             {"port_base", port, false},
-            {"runs", waiting.data, false},             {"all", all.data, false},
-            {0}};
+            {"directives", lines ? lines : ""}, {"study", p->study.name},
+            {"study_dir", p->study.dir}, {"allocation", a->name}, {"gpus", gpus},
+            {"gpus_per_node", per_node}, {"requeues", requeues}, {"port_base", port},
+            {"runs", waiting.data}, {"all", all.data}, {0}};
         bool whole = lines && !waiting.failed && !all.failed, used[TEMPLATE_VALUES_MAX];
-        if (!whole || (template_render(path, text, values, used, &b, e) == 0 &&
+        if (!whole || (template_expand(path, text, false, values, used, &b, e) == 0 &&
                        !(rendered = buf_steal(&b))))
             mem_fail(e);
     }

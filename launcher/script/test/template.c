@@ -5,19 +5,20 @@
 #include "t/tap.h"
 
 static const struct template_value values[] = {
-    {"name", "it's a \"test\" $HOME `x` \xc3\xa9", false},
-    {"plain", "/a/b-c_d.e,f=1:2@3%4+5", true},
-    {"empty", "", true},
-    {"lines", "one\ntwo", true},
-    {NULL, NULL, false},
+    {"name", "it's a \"test\" $HOME `x` \xc3\xa9"},
+    {"plain", "/a/b-c_d.e,f=1:2@3%4+5"},
+    {"empty", ""},
+    {"lines", "one\ntwo"},
+    {NULL, NULL},
 };
 
 static void check(const char *text, const char *want)
 {
+    bool used[TEMPLATE_VALUES_MAX];
     struct buf b = {0};
     struct err e = {0};
 
-    if (ok(template_render("file", text, values, (bool[TEMPLATE_VALUES_MAX]){0}, &b, &e) == 0, "renders %s", want))
+    if (ok(template_expand("file", text, false, values, used, &b, &e) == 0, "renders %s", want))
         is_str(b.data, want, "the result is the expected text");
     else
         printf("# %s\n", e.text);
@@ -26,10 +27,11 @@ static void check(const char *text, const char *want)
 
 static void check_bad(const char *text, const char *word)
 {
+    bool used[TEMPLATE_VALUES_MAX];
     struct buf b = {0};
     struct err e = {0};
 
-    is_int(template_render("file", text, values, (bool[TEMPLATE_VALUES_MAX]){0}, &b, &e), -1, "refused: %s", text);
+    is_int(template_expand("file", text, false, values, used, &b, &e), -1, "refused: %s", text);
     is_int(e.code, ERR_CONFIG, "exit code");
     if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
         printf("# %s\n", e.text);
@@ -37,8 +39,8 @@ static void check_bad(const char *text, const char *word)
 }
 
 static const struct template_value tags[] = {
-    {"gpus", "8", true},           {"tag_node", "4", true},   {"tag_program", "/a/train.py", true},
-    {"tag_program1", "/a b", true}, {"setup.sh", "/s/e.sh", true}, {NULL, NULL, false},
+    {"gpus", "8"},           {"tag_node", "4"},   {"tag_program", "/a/train.py"},
+    {"tag_program1", "/a b"}, {"setup.sh", "/s/e.sh"}, {NULL, NULL},
 };
 
 static void check_tags(const char *text, const char *want)
@@ -47,7 +49,8 @@ static void check_tags(const char *text, const char *want)
     struct buf b = {0};
     struct err e = {0};
 
-    if (ok(template_expand("file", text, tags, used, &b, &e) == 0, "expands %s", text))
+    if (ok(template_expand("file", text, template_has_tags(text), tags, used, &b, &e) == 0,
+           "expands %s", text))
         is_str(b.data, want, "the result is the expected text");
     else
         printf("# %s\n", e.text);
@@ -60,7 +63,8 @@ static void check_bad_tags(const char *text, const char *word)
     struct buf b = {0};
     struct err e = {0};
 
-    is_int(template_expand("file", text, tags, used, &b, &e), -1, "refused: %s", text);
+    is_int(template_expand("file", text, template_has_tags(text), tags, used, &b, &e), -1,
+           "refused: %s", text);
     if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
         printf("# %s\n", e.text);
     buf_destroy(&b);
@@ -72,7 +76,7 @@ static void check_used(void)
     struct buf b = {0};
     struct err e = {0};
 
-    ok(template_expand("file", "{{gpus}} tag_program", tags, used, &b, &e) == 0,
+    ok(template_expand("file", "{{gpus}} tag_program", true, tags, used, &b, &e) == 0,
        "markers and tags in one text are expanded");
     ok(used[0] && !used[1] && used[2] && !used[3], "the values that were used are marked");
     buf_destroy(&b);
@@ -101,7 +105,6 @@ int main(void)
     check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean "
               "'{{plain}}'");
     check_bad("{{name}}\n\n{{name\n}}", "file:3: '{{' has no '}}'");
-    check_bad("no marker\n", "file:2: the marker '{{name}}' is missing");
     check_bad("{{name|html}}", "file:1: unknown filter '|html'");
     check_bad("{{name}}{{lines|sh}}", "file:1: the value of 'lines' has a newline");
     return done_testing();
