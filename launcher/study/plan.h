@@ -171,9 +171,7 @@ const json_t *run_json_value(const json_t *plan, const char *key);
  * of the first. Not counted are keys that only the old text has, unless run.json has them only
  * where they are set, and keys that only the new text has, at their preset, unless the setting is
  * "expected". run_json_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text
- * as in run_json_decode. run_json_is_same: whether the texts are equal but for their ends of line,
- * as nearly all are. */
-bool run_json_is_same(const char *old_text, const char *new_text);
+ * as in run_json_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/format/schema.h"
+#include "src/mem.h"
 
 /* ---- values of settings ---- */
 
@@ -152,10 +153,12 @@ char *run_json_encode(const char *study_id, const struct run *run, struct err *e
             encode_setting(root, k, &c);
     if (!run->engine->embedded)
         json_object_set_new(root, "program", encode_program(run));
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    char *dumped = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    char *text = dumped ? mem_textf(NULL, "%s\n", dumped) : NULL;
 
     if (!text)
         err_set(e, ERR_INTERNAL, "%s: out of memory", run->id);
+    free(dumped);
     json_decref(root);
     return text;
 }
@@ -270,18 +273,11 @@ static void compare_absent(const struct setting *table, const json_t *old, const
     }
 }
 
-bool run_json_is_same(const char *old_text, const char *new_text)
-{
-    size_t n = strlen(new_text);
-
-    return strncmp(old_text, new_text, n) == 0 && !old_text[n + strspn(old_text + n, "\n")];
-}
-
 int run_json_compare(const char *old_text, const char *new_text, const char *study_dir,
                      struct run_difference *dst, struct err *e)
 {
     *dst = (struct run_difference){0};
-    if (!study_dir && run_json_is_same(old_text, new_text)) /* as nearly all are */
+    if (!study_dir && strcmp(old_text, new_text) == 0) /* as nearly all are */
         return 0;
     json_t *was = run_json_decode(old_text, study_dir, e);
     json_t *is = was ? run_json_decode(new_text, NULL, e) : NULL;

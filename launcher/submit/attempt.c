@@ -314,6 +314,15 @@ static int describe(const struct run *run, struct buf *dst, struct err *e)
     return dst->failed ? mem_fail(e) : 0;
 }
 
+static int add_text(const struct plan *p, const struct run *run, const char *name,
+                    const char *text, mode_t mode, struct atomicfile_batch *files, struct err *e)
+{
+    char path[PATH_MAX];
+
+    run_dir_path(p->study.dir, run->id, name, path);
+    return atomicfile_batch_add(files, path, text, strlen(text), mode, e);
+}
+
 /* Adds source.list to the batch: the script and the tracked files of its folder and below, or
  * the *.py files of a folder without Git, and the files that its arguments name. The script is
  * found behind interpreters and wrappers. Warns once of files beyond the bounds.
@@ -321,13 +330,11 @@ static int describe(const struct run *run, struct buf *dst, struct err *e)
 static int source_files_add(const struct plan *p, const struct run *run,
                             struct atomicfile_batch *files, struct err *e)
 {
-    char path[PATH_MAX];
     struct buf b = {0};
-
-    run_dir_path(p->study.dir, run->id, "source.list", path);
     int rc = describe(run, &b, e);
+
     if (rc == 0 && b.length)
-        rc = atomicfile_batch_add(files, path, b.data, b.length, 0666, e);
+        rc = add_text(p, run, "source.list", b.data, 0666, files, e);
     buf_destroy(&b);
     return rc;
 }
@@ -465,27 +472,17 @@ int attempt_job(const struct plan *p, const struct run *run, int attempt, struct
     return n < 0 ? -1 : 0;
 }
 
-/* ---- run.json ---- */
+/* ---- files, folders and scripts ---- */
 
 static int add_run_json(const struct plan *p, const struct run *run, const char *name,
                         struct atomicfile_batch *files, struct err *e)
 {
-    char file[PATH_MAX], *text = run_json_encode(p->study_id, run, e);
-    struct buf b = {0};
-    int rc;
+    char *text = run_json_encode(p->study_id, run, e);
+    int rc = text ? add_text(p, run, name, text, 0666, files, e) : -1;
 
-    if (!text)
-        return -1;
-    run_dir_path(p->study.dir, run->id, name, file);
-    buf_addf(&b, "%s\n", text);
-    rc = b.failed ? mem_fail(e)
-                  : atomicfile_batch_add(files, file, b.data, b.length, 0666, e);
-    buf_destroy(&b);
     free(text);
     return rc;
 }
-
-/* ---- folders and scripts ---- */
 
 static int make_folder(const char *path, struct err *e)
 {
@@ -525,15 +522,6 @@ static int make_surroundings(const struct plan *p, const struct run *run, struct
                : 0;
 }
 
-static int add_script(const struct plan *p, const struct run *run, const char *name,
-                      const char *text, struct atomicfile_batch *files, struct err *e)
-{
-    char path[PATH_MAX];
-
-    run_dir_path(p->study.dir, run->id, name, path);
-    return atomicfile_batch_add(files, path, text, strlen(text), 0777, e);
-}
-
 static int add_scripts(const struct plan *p, const struct run *run, int attempt,
                        struct atomicfile_batch *files, struct err *e)
 {
@@ -544,8 +532,8 @@ static int add_scripts(const struct plan *p, const struct run *run, int attempt,
     if (attempt_job(p, run, attempt, &job, e) ||
         script_render(p, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
         return -1;
-    int rc = add_script(p, run, "run_file.sh", run_text, files, e) ||
-                     add_script(p, run, "submit_file.sh", submit_text, files, e) ||
+    int rc = add_text(p, run, "run_file.sh", run_text, 0777, files, e) ||
+                     add_text(p, run, "submit_file.sh", submit_text, 0777, files, e) ||
                      (tags && make_surroundings(p, run, e))
                  ? -1
                  : 0;

@@ -524,10 +524,8 @@ static int show_file(const struct plan *p, const struct run *run, const char *fi
 static int show_run_json(const struct plan *p, const struct run *run, struct err *e)
 {
     char *text = run_json_encode(p->study_id, run, e);
-    char *line = text ? mem_textf(e, "%s\n", text) : NULL;
-    int rc = line ? show_file(p, run, "run.json", line, e) : -1;
+    int rc = text ? show_file(p, run, "run.json", text, e) : -1;
 
-    free(line);
     free(text);
     return rc;
 }
