@@ -24,46 +24,33 @@
 
 /* ---- the order of runs ---- */
 
-struct position {
-    const struct run *run;
-    int block;
-    uint64_t draw;
-};
-
-static int compare_positions(const void *a, const void *b)
+/* Compares by block, then by chance. arg: the workspace. */
+static int compare_runs(const void *a, const void *b, void *arg)
 {
-    const struct position *x = a, *y = b;
+    const struct run *x = a, *y = b;
+    const struct workspace *w = arg;
+    uint64_t id = strtoull(w->ledger.study_id, NULL, 16);
+    uint64_t draw = rng_u64(id, (uint64_t)x->seed, (uint64_t)x->layout.gpus);
+    uint64_t other = rng_u64(id, (uint64_t)y->seed, (uint64_t)y->layout.gpus);
+    int order = w->plan.one_allocation ? x->layout.gpus - y->layout.gpus : x->seed - y->seed;
 
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return (x->draw > y->draw) - (x->draw < y->draw);
+    return order ? order : (draw > other) - (draw < other);
 }
 
 int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e)
 {
     const struct ledger *l = &w->ledger;
-    uint64_t id = strtoull(l->study_id, NULL, 16);
     bool keeps_plan = l->count && l->entries[0].uid < 0;
-    struct position *positions = mem_zero(plan->count + 1, sizeof *positions, e);
 
     *dst = *plan;
-    dst->runs = mem_zero(plan->count + 1, sizeof *dst->runs, e);
-    if (!positions || !dst->runs) {
-        free(positions);
-        plan_free_runs(dst);
+    dst->runs = mem_alloc(plan->count, sizeof *dst->runs, e);
+    if (!dst->runs)
         return -1;
-    }
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct run *run = &plan->runs[i];
-        positions[i] = (struct position){run, w->plan.one_allocation ? run->layout.gpus : run->seed,
-                                   rng_u64(id, (uint64_t)run->seed, (uint64_t)run->layout.gpus)};
-    }
-    if (!keeps_plan && plan->count)
-        qsort(positions, plan->count, sizeof *positions, compare_positions);
-    for (size_t i = 0; i < plan->count; i++)
-        dst->runs[i] = *positions[i].run;
-    free(positions);
+    if (plan->count)
+        memcpy(dst->runs, plan->runs, plan->count * sizeof *dst->runs);
+    if (!keeps_plan)
+        qsort_r(dst->runs, plan->count, sizeof *dst->runs, compare_runs, (void *)w);
     return 0;
 }
 
