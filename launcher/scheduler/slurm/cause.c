@@ -130,7 +130,7 @@ bool cause_passes(enum cause cause, int away)
 /* The first row that matches is taken. */
 static const struct row {
     const char *word; /* see matches_word */
-    enum { WORDS_WAITS, WORDS_HELD, WORDS_NEVER } kind;
+    enum slurm_words kind;
     const char *text;
 } rows[] = {
     {"JobHeldUser", WORDS_HELD, "held by you: 'unetctl release RUN' releases it"},
@@ -205,34 +205,14 @@ static bool matches_word(const char *word, const char *text)
     return length >= n + tail && strncmp(text + length - tail, star + 1, tail) == 0;
 }
 
-static const struct row *find_row(const char *reason)
+enum slurm_words slurm_words_find(const char *reason, const char **text)
 {
     const struct row *r = rows;
 
     while (r->word && !matches_word(r->word, reason))
         r++;
-    return r->word ? r : NULL;
-}
-
-const char *slurm_words_reason(const char *reason)
-{
-    const struct row *r = find_row(reason);
-
-    return r ? r->text : "";
-}
-
-bool slurm_words_is_held(const char *reason)
-{
-    const struct row *r = find_row(reason);
-
-    return r && r->kind == WORDS_HELD;
-}
-
-bool slurm_words_never(const char *reason)
-{
-    const struct row *r = find_row(reason);
-
-    return r && r->kind == WORDS_NEVER;
+    *text = r->word ? r->text : "";
+    return r->kind;
 }
 
 /* ---- limits, accounts and QOS ---- */

@@ -414,15 +414,16 @@ static int slurm_check(struct scheduler *s, const struct job *job,
 
 static void decode_state(const json_t *o, struct job_state *dst)
 {
-    char reason[sizeof dst->reason];
+    char reason[sizeof dst->reason] = "";
+    const char *words;
 
     job_state_decode(o, dst);
-    dst->held = dst->phase == PHASE_PENDING && slurm_words_is_held(dst->reason);
     if (dst->phase == PHASE_ENDED)
         state_explain(dst->state, reason, sizeof reason);
-    if (dst->phase == PHASE_ENDED && *reason)
+    if (*reason)
         *dst->reason = 0;
-    const char *words = slurm_words_reason(dst->reason);
+    bool is_held = slurm_words_find(dst->reason, &words) == WORDS_HELD;
+    dst->held = dst->phase == PHASE_PENDING && is_held;
     if (!*words)
         return;
     snprintf(reason, sizeof reason, "%.100s: %s", dst->reason, words);
@@ -615,10 +616,12 @@ static void withdraw_jobs(struct scheduler *s, struct scheduler_result *results,
         found = (struct scheduler_found){0};
     for (size_t i = 0; i < found.count; i++) {
         const struct job_state *job = &found.states[i];
+        const char *text;
         size_t k = 0;
         while (k < count && strcmp(results[k].id, job->id) != 0)
             k++;
-        if (k == count || job->phase != PHASE_PENDING || !slurm_words_never(job->reason))
+        if (k == count || job->phase != PHASE_PENDING ||
+            slurm_words_find(job->reason, &text) != WORDS_NEVER)
             continue;
         results[k].outcome = SCHEDULER_REFUSED;
         err_set(&results[k].reason, ERR_SCHED, "Slurm: job %s could never start: %.*s", job->id,

@@ -64,35 +64,24 @@ const char *cause_advice(enum cause cause);
  * respond. */
 bool cause_passes(enum cause cause, int away);
 
-/* Slurm's reasons of jobs, as squeue prints them, such as "ReqNodeNotAvail,
- * UnavailableNodes:node1". */
+/* What a pending job with a reason does: it waits, or until it is released, or never starts. */
+enum slurm_words { WORDS_WAITS, WORDS_HELD, WORDS_NEVER };
 
-/* Returns what a reason means and what to type, or "" if it is unknown. */
-const char *slurm_words_reason(const char *reason);
+/* Finds one of Slurm's reasons of jobs, as squeue prints them, such as "ReqNodeNotAvail,
+ * UnavailableNodes:node1". Sets *text to what it means and what to type, or "" if it is unknown,
+ * which is WORDS_WAITS. */
+enum slurm_words slurm_words_find(const char *reason, const char **text);
 
-/* Returns whether a pending job with this reason waits until it is released. */
-bool slurm_words_is_held(const char *reason);
-
-/* Returns whether a job with this reason can never start. */
-bool slurm_words_never(const char *reason);
-
-/* Explains refusals because of limits in accounting or slurm.conf, and because of an invalid
- * account or QOS: which limit it was and whose, or which accounts and QOS the user may choose. */
-
-struct sandbox;
-
-/* Adds to e, the refusal of a job with these options, what sacctmgr and scontrol know about a
- * limit, an account or a QOS, or cause_advice. said is what sbatch printed:
- * one of its lines is the name of a limit. Returns the cause, which becomes CAUSE_FULL if the job
- * may be submitted again when others have ended. */
+/* Adds to e, the refusal of a job with these options, what sacctmgr and scontrol know about a limit
+ * (which it was and whose), an account or a QOS (which ones the user may choose), or cause_advice.
+ * said is what sbatch printed: one of its lines is the name of a limit. Returns the cause, which
+ * becomes CAUSE_FULL if the job may be submitted again when others have ended. */
 enum cause limits_explain(const struct sandbox *sandbox, const struct job_options *o,
                           enum cause cause, const char *said, struct err *e);
 
 /* Runs one of Slurm's commands, without a shell and without the variables of another job
  * or the user's options for these commands, and says why it failed. Queries print times as seconds
  * since 1970. */
-
-struct sandbox;
 
 /* Of struct child: replaces the child by argv in this sandbox. */
 void command_enter(void *sandbox, char *const argv[]);
@@ -186,7 +175,5 @@ void helper_destroy(struct helper *h);
  * with ERR_CONFIG if the request is NULL or not UTF-8; NULL with ERR_INTERNAL if the request was
  * sent but its answer was lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
-
-struct sandbox;
 
 #endif

@@ -6,25 +6,33 @@
 
 static void reason(const char *word, const char *part)
 {
-    const char *text = slurm_words_reason(word);
+    const char *text;
 
+    slurm_words_find(word, &text);
     ok(*part ? strstr(text, part) != NULL : *text == 0, "%s: %s", word, *text ? text : "(nothing)");
+}
+
+static enum slurm_words kind(const char *word)
+{
+    const char *text;
+
+    return slurm_words_find(word, &text);
 }
 
 int main(void)
 {
-    ok(slurm_words_never("PartitionTimeLimit") && slurm_words_never("QOSMaxCpuPerJobLimit"),
+    ok(kind("PartitionTimeLimit") == WORDS_NEVER && kind("QOSMaxCpuPerJobLimit") == WORDS_NEVER,
        "with these reasons a job never starts");
-    ok(!slurm_words_never("Resources") && !slurm_words_never("QOSMaxJobsPerUserLimit") &&
-           !slurm_words_never("None"), "with these reasons a job waits");
-    ok(!slurm_words_never("DependencyNeverSatisfied"),
+    ok(kind("Resources") != WORDS_NEVER && kind("QOSMaxJobsPerUserLimit") != WORDS_NEVER &&
+           kind("None") != WORDS_NEVER, "with these reasons a job waits");
+    ok(kind("DependencyNeverSatisfied") != WORDS_NEVER,
        "the end of another job is not such a reason");
-    ok(slurm_words_is_held("JobHeldUser") && slurm_words_is_held("JobHeldAdmin") &&
-           slurm_words_is_held("JobHoldMaxRequeue") &&
-           slurm_words_is_held("job requeued in held state"),
+    ok(kind("JobHeldUser") == WORDS_HELD && kind("JobHeldAdmin") == WORDS_HELD &&
+           kind("JobHoldMaxRequeue") == WORDS_HELD &&
+           kind("job requeued in held state") == WORDS_HELD,
        "with these reasons a job is held");
-    ok(!slurm_words_is_held("Resources") && !slurm_words_is_held("None") &&
-           !slurm_words_is_held(""), "with these it is not");
+    ok(kind("Resources") != WORDS_HELD && kind("None") != WORDS_HELD &&
+           kind("") != WORDS_HELD, "with these it is not");
     reason("Resources", "no free nodes");
     reason("Dependency", "waits for another job");
     reason("DependencyNeverSatisfied", "it never starts: cancel it ('unetctl cancel')");
