@@ -30,7 +30,7 @@ test_requests() {
     is "$(member '["cluster"]')" sandbox "the answer names the cluster"
     ok "partitions is answered" ask '{"op":"partitions"}'
     is "$(member '["partitions"][0]')" \
-        "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'unseen': 0, 'away': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0, 'gpu_types': ''}" \
+        "{'name': 'main', 'default': True, 'nodes': 3, 'unseen': 0, 'away': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0, 'gpu_types': ''}" \
         "the answer has the sizes of the partition"
 
     refused 'no JSON' "not JSON" "what is not JSON"

@@ -93,11 +93,11 @@ static void clear_cluster(struct cluster *c)
 
 static json_t *encode_partition(const struct cluster_partition *p)
 {
-    return json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "name",
-                     message_string(p->name), "default", p->is_default, "up", p->is_up, "nodes",
-                     p->nodes, "unseen", p->unseen, "away", p->away, "gpus_per_node",
-                     p->gpus_per_node, "cpus_per_node", p->cpus_per_node, "max_time_min",
-                     p->max_time_min, "gpu_types", message_string(p->gpu_types));
+    return json_pack("{s:o, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "name",
+                     message_string(p->name), "default", p->is_default, "nodes", p->nodes, "unseen",
+                     p->unseen, "away", p->away, "gpus_per_node", p->gpus_per_node,
+                     "cpus_per_node", p->cpus_per_node, "max_time_min", p->max_time_min,
+                     "gpu_types", message_string(p->gpu_types));
 }
 
 /* Returns the answer to the request "partitions" of PROTOCOL.md, at most two seconds old, since

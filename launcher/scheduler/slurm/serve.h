@@ -13,7 +13,7 @@
 #define CLUSTER_TYPES_SIZE 160
 struct cluster_partition {
     char *name;
-    bool is_default, is_up;
+    bool is_default;
     int max_time_min;  /* 0: not limited */
     int nodes;         /* including nodes that are away or unseen */
     int gpus_per_node; /* the largest number of any node */

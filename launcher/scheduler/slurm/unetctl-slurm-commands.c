@@ -70,7 +70,7 @@ static json_t *run_private(const char *const argv[], struct child_end *c, bool *
     return NULL;
 }
 
-/* Adds a partition for each line "PartitionName=main ... Default=YES ... State=UP ...", with all
+/* Adds a partition for each line "PartitionName=main ... Default=YES ...", with all
  * its nodes as unseen ones. */
 static json_t *add_partitions(const char *text, struct cluster *dst)
 {
@@ -84,7 +84,6 @@ static json_t *add_partitions(const char *text, struct cluster *dst)
         if (!p)
             return message_refuse("out of memory");
         p->is_default = strcmp(command_value(line, "Default", value, sizeof value), "YES") == 0;
-        p->is_up = strcmp(command_value(line, "State", value, sizeof value), "UP") == 0;
         p->max_time_min = minutes_of(command_value(line, "MaxTime", value, sizeof value));
         p->unseen = atoi(command_value(line, "TotalNodes", value, sizeof value));
     }

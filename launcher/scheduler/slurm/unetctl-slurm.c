@@ -252,7 +252,6 @@ static bool fill_partition(struct cluster *dst, const partition_info_t *p,
     if (!to)
         return false;
     to->is_default = (p->flags & PART_FLAG_DEFAULT) != 0;
-    to->is_up = p->state_up == PARTITION_UP;
     to->max_time_min = minutes_of(p->max_time);
     for (; nodes && pair && pair[0] >= 0; pair += 2)
         for (int32_t i = pair[0]; i <= pair[1] && i < (int32_t)nodes->record_count; i++) {
