@@ -109,7 +109,7 @@ static int choose_sandbox(bool is_up, struct sandbox *sb, struct err *e)
 
     if (opt.dir)
         return sandbox_load(opt.dir, sb, e);
-    if (!is_up && sandbox_find(NULL, sb, e) == 0)
+    if (!is_up && sandbox_find(sb, e) == 0)
         return 0;
     if (sandbox_default_dir(dir, e) < 0)
         return -1;

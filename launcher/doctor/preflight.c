@@ -570,7 +570,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     int rc = s ? scheduler_query(s, "unetctl:", false, &jobs, &njobs, &e) : -1;
     free(jobs);
     if (rc) {
-        bool is_up = w->plan.site.sandbox && sandbox_find(NULL, &sandbox, &ignored) == 0;
+        bool is_up = w->plan.site.sandbox && sandbox_find(&sandbox, &ignored) == 0;
         findings_add(f, FINDING_ERROR, "scheduler", "%s\n%s", e.text, is_up
                      ? "its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'"
                      : w->plan.site.sandbox ? "type 'unetctl sandbox up'"

@@ -33,22 +33,18 @@ int sandbox_default_dir(char dst[PATH_MAX], struct err *e)
 static void set_field(struct sandbox *sb, struct procid *holder, const char *name,
                       const char *value)
 {
+    const struct {
+        const char *name;
+        int *dst;
+    } numbers[] = {{"userns", &sb->userns}, {"nodes", &sb->nodes},
+                   {"gpus_per_node", &sb->gpus_per_node}, {"cpus_per_node", &sb->cpus_per_node},
+                   {"pmix", &sb->pmix}, {"accounting", &sb->accounting}, {"holder", &holder->pid}};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            *numbers[i].dst = atoi(value);
     if (strcmp(name, "mode") == 0)
         snprintf(sb->mode, sizeof sb->mode, "%s", value);
-    else if (strcmp(name, "userns") == 0)
-        sb->userns = atoi(value) != 0;
-    else if (strcmp(name, "nodes") == 0)
-        sb->nodes = atoi(value);
-    else if (strcmp(name, "gpus_per_node") == 0)
-        sb->gpus_per_node = atoi(value);
-    else if (strcmp(name, "cpus_per_node") == 0)
-        sb->cpus_per_node = atoi(value);
-    else if (strcmp(name, "pmix") == 0)
-        sb->pmix = atoi(value) != 0;
-    else if (strcmp(name, "accounting") == 0)
-        sb->accounting = atoi(value) != 0;
-    else if (strcmp(name, "holder") == 0)
-        holder->pid = atoi(value);
     else if (strcmp(name, "holder_start") == 0)
         holder->start = strtoull(value, NULL, 10);
     else if (strcmp(name, "boot") == 0)
@@ -139,17 +135,13 @@ static int find_noted(struct sandbox *dst, struct err *e)
     return rc;
 }
 
-int sandbox_find(const char *dir, struct sandbox *dst, struct err *e)
+int sandbox_find(struct sandbox *dst, struct err *e)
 {
+    const char *choice = getenv(CHOICE_VARIABLE), *dir = getenv(INSIDE_VARIABLE);
     char path[PATH_MAX];
-    const char *choice = getenv(CHOICE_VARIABLE);
 
-    if (!dir)
-        dir = getenv(INSIDE_VARIABLE);
     if (!dir) {
-        if (sandbox_default_dir(path, e) < 0)
-            return -1;
-        if (sandbox_load(path, dst, e) < 0)
+        if (sandbox_default_dir(path, e) < 0 || sandbox_load(path, dst, e) < 0)
             return -1;
         if (dst->running || (choice && *choice))
             return sandbox_require(dst, e);

@@ -23,10 +23,10 @@
 struct sandbox {
     char dir[PATH_MAX];
     char mode[8]; /* "netns" or "flat"; "" if there is no sandbox in dir */
-    bool userns;  /* its namespaces belong to an ordinary user */
+    int userns;   /* 1: its namespaces belong to an ordinary user */
     int nodes, gpus_per_node, cpus_per_node;
-    bool pmix;    /* its srun can start MPI ranks by itself (--mpi=pmix) */
-    bool accounting; /* it has a slurmdbd */
+    int pmix;     /* 1: its srun can start MPI ranks by itself (--mpi=pmix) */
+    int accounting; /* 1: it has a slurmdbd */
     pid_t holder; /* the process that owns its namespaces */
     bool inside;  /* this process is inside it */
     /* false if it was never started, was stopped or killed, or the machine was rebooted */
@@ -42,10 +42,9 @@ int sandbox_default_dir(char dst[PATH_MAX], struct err *e);
  * user owns dir or may write in it. */
 int sandbox_load(const char *dir, struct sandbox *dst, struct err *e);
 
-/* Finds a running sandbox: the one in dir or, for NULL, the one that this process is in, the
- * default one, or (without $UNETCTL_SANDBOX) the one started last. Returns 0, or -1: with
- * ERR_SCHED if none runs. */
-int sandbox_find(const char *dir, struct sandbox *dst, struct err *e);
+/* Finds a running sandbox: the one that this process is in, the default one, or (without
+ * $UNETCTL_SANDBOX) the one started last. Returns 0, or -1: with ERR_SCHED if none runs. */
+int sandbox_find(struct sandbox *dst, struct err *e);
 
 /* Returns 0, or -1 with ERR_SCHED if sb does not run. */
 int sandbox_require(const struct sandbox *sb, struct err *e);

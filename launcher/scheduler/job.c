@@ -26,7 +26,7 @@ static void enter(void *in_sandbox, char *const argv[])
     jobenv_clean();
     if (!in_sandbox)
         return;
-    if (sandbox_find(NULL, &sandbox, &ignored) == 0)
+    if (sandbox_find(&sandbox, &ignored) == 0)
         sandbox_exec(&sandbox, NULL, argv, &ignored);
     _exit(127);
 }

@@ -130,8 +130,7 @@ struct scheduler_forecast {
 };
 
 struct scheduler_config {
-    bool sandbox;            /* slurm: use the sandbox's Slurm instead of the machine's */
-    const char *sandbox_dir; /* its folder; NULL: the running sandbox (sandbox_find) */
+    bool sandbox;            /* slurm: use that of the running sandbox, not the machine's */
     const char *clusters;    /* slurm: the only cluster to submit to; NULL: the one that answers */
     const char *interface;   /* slurm: "library" or "commands"; NULL or "auto": whichever works */
     const char *state_dir;   /* local: the folder of the queue; NULL: the user's state folder */

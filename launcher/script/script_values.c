@@ -586,7 +586,7 @@ static bool lacks_pmix(const struct site *site)
     struct err ignored;
 
     return site->sandbox && strstr(site->launcher, "--mpi=pmix") &&
-           sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
+           sandbox_find(&sandbox, &ignored) == 0 && !sandbox.pmix;
 }
 
 /* Returns whether this launcher starts daemons by srun on the job's other nodes. */

@@ -717,7 +717,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
     slurm->place = config->sandbox ? &slurm->sandbox : NULL;
     slurm->clusters = config->clusters;
-    if (!config->sandbox || sandbox_find(config->sandbox_dir, &slurm->sandbox, e) == 0)
+    if (!config->sandbox || sandbox_find(&slurm->sandbox, e) == 0)
         slurm->helper = helper_create(slurm->place, config->interface, e);
     if (!slurm->helper) {
         free(slurm);

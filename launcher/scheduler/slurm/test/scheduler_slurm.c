@@ -30,8 +30,7 @@ static struct job new_job(const char *tag)
 
 static struct scheduler *open_slurm(const char *interface)
 {
-    struct scheduler_config config = {.sandbox = true, .sandbox_dir = sandbox_dir,
-                                      .interface = interface};
+    struct scheduler_config config = {.sandbox = true, .interface = interface};
     struct err e;
     struct scheduler *s = scheduler_slurm_open(&config, &e);
 
@@ -248,8 +247,7 @@ static void test_refused(struct scheduler *s)
 
 static void test_unreachable(const char *interface)
 {
-    struct scheduler_config config = {.sandbox = true, .sandbox_dir = sandbox_dir,
-                                      .interface = interface};
+    struct scheduler_config config = {.sandbox = true, .interface = interface};
     struct scheduler_partition p;
     struct err e;
 
@@ -289,6 +287,7 @@ int main(void)
     setenv("UNETCTL_LIBEXECDIR", getenv("builddir"), 1);
     setenv("XDG_STATE_HOME", folder, 1);
     snprintf(sandbox_dir, sizeof sandbox_dir, "%s/s", folder);
+    setenv("UNETCTL_SANDBOX", sandbox_dir, 1);
     snprintf(script, sizeof script, "%s/script", folder);
     snprintf(output, sizeof output, "%s/out-%%j", folder);
     snprintf(command, sizeof command, "up --nodes 2 --dir %s", sandbox_dir);
