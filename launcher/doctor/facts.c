@@ -76,10 +76,11 @@ static json_t *collect_limits(void)
  * version. Returns whether the program is there. */
 static bool add_program(json_t *versions, const char *name, const char *version)
 {
-    char bindir[PATH_MAX - 16], path[PATH_MAX], hex[65];
+    char path[PATH_MAX], hex[65];
     struct err e;
+    const char *bindir = paths_bindir(&e);
 
-    if (paths_bindir(bindir, sizeof bindir))
+    if (!bindir)
         return false;
     bool found = sha256_file(path_format(path, "%s/%s", bindir, name), hex, &e) == 0;
     json_object_set_new(versions, name,

@@ -331,7 +331,7 @@ static void add_start(const struct plan *p, const struct settings_program *secti
 static void add_first_program(const struct plan *p, const struct settings_program *section,
                               bool is_python, struct buf *b)
 {
-    char bindir[PATH_MAX];
+    struct err ignored;
 
     if (section && !is_python) {
         template_add_sh(b, "test -x %s", section->script);
@@ -339,8 +339,8 @@ static void add_first_program(const struct plan *p, const struct settings_progra
         script_values_add_python(b, section->python);
         buf_add(b, " --version");
     } else {
-        bool own = !*p->site.trainer && paths_bindir(bindir, sizeof bindir) == 0;
-        template_quote_sh(b, own ? bindir : p->site.trainer);
+        const char *own = *p->site.trainer ? NULL : paths_bindir(&ignored);
+        template_quote_sh(b, own ? own : p->site.trainer);
         buf_addf(b, "%s --version", own ? "/unet-train" : "");
     }
     buf_add(b, " 2>&1");

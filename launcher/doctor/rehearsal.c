@@ -83,13 +83,12 @@ static int write_program(const struct plan *p, const struct rehearsal *r, char p
 {
     const char *trainer = p->site.trainer, *stage = p->study.data.stage;
     bool measures = r->options->bandwidth, own = strcmp(p->study.engine, "embedded") == 0;
-    char bindir[PATH_MAX - 16];
+    const char *bindir = paths_bindir(e);
     struct buf b = {0};
     int rc = 0;
 
-    if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL,
-                       "the folder of this program was not found (is /proc mounted?)");
+    if (!bindir)
+        return -1;
     buf_addf(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n%s",
              measures ? "exec " : "");
     if (!measures || own)

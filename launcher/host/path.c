@@ -44,17 +44,15 @@ static void find_program_dir(void)
     fclose(f);
 }
 
-static void look_once(void)
+const char *paths_bindir(struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, find_program_dir);
-}
-
-int paths_bindir(char *dst, size_t size)
-{
-    look_once();
-    return *bindir && (size_t)snprintf(dst, size, "%s", bindir) < size ? 0 : -1;
+    if (*bindir)
+        return bindir;
+    err_set(e, ERR_INTERNAL, "the folder of this program was not found (is /proc mounted?)");
+    return NULL;
 }
 
 static bool try_folder(const char *folder, const char *name, int access_mode, char *dst,
@@ -79,8 +77,7 @@ static int find_part(const char *variable, const char *installed, const char *na
                        "%s is not in %s, the folder that the variable %s names", name,
                        chosen, variable);
     }
-    look_once();
-    if (!*bindir)
+    if (!paths_bindir(e))
         return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
                        "mounted?); set %s to the folder that has %s", variable, name);
     if (*source_dir) {

@@ -24,9 +24,8 @@
  * Names are relative to the top of the source: "unetctl-slurm", "launcher/sandbox/NAME",
  * "templates/sites/generic.yaml"; installing keeps the folders (nobase_ in the Makefile). */
 
-/* The folder of the running executable, with links resolved. Returns 0, or -1 if /proc is
- * missing or dst is too small. */
-int paths_bindir(char *dst, size_t size);
+/* The folder of the running executable, with links resolved, or NULL with ERR_INTERNAL. */
+const char *paths_bindir(struct err *e);
 
 /* The path of an executable, and of a data file or folder; it is absolute unless the variable's
  * folder is relative. PATH_MAX bytes are enough for dst. Returns 0, or -1 with ERR_INTERNAL that

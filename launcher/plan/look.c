@@ -32,12 +32,11 @@ struct words {
 
 static int make_words(const char *const *argv, struct words *w, struct err *e)
 {
-    char bindir[PATH_MAX - 16];
+    const char *bindir = paths_bindir(e);
     size_t n = 0;
 
-    if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL,
-                       "the folder of this program was not found (is /proc mounted?)");
+    if (!bindir)
+        return -1;
     snprintf(w->path, sizeof w->path, "%s/unet-train", bindir);
     w->list[0] = w->path;
     for (; argv[n]; n++) {

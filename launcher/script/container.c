@@ -135,9 +135,10 @@ static int list_folders(const struct study *s, const struct site *site, struct s
                         struct err *e)
 {
     const struct settings_program *section = study_engine(s, s->engine);
-    char bindir[PATH_MAX], shared[PATH_MAX];
+    const char *bindir = paths_bindir(e);
+    char shared[PATH_MAX];
 
-    if (paths_bindir(bindir, sizeof bindir) || paths_data("python", shared, sizeof shared, e))
+    if (!bindir || paths_data("python", shared, sizeof shared, e))
         return -1;
     const char *const paths[] = {s->dir, s->data.dir, s->data.cache, s->data.class_file,
                                  s->model.name, s->model.init, bindir};

@@ -252,11 +252,11 @@ static void set_job(struct script_values *s)
 static int set_names(struct script_values *s, struct err *e)
 {
     const struct plan *p = s->plan;
-    char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX], split[PATH_MAX];
+    char path[PATH_MAX], data[PATH_MAX], split[PATH_MAX];
+    const char *bindir = paths_bindir(e);
 
-    if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL,
-                       "cannot find the folder of this program (is /proc mounted?)");
+    if (!bindir)
+        return -1;
     set_value(s, "unetctl", "%s/unetctl", bindir);
     set_value(s, "trainer", "%s%s", *p->site.trainer ? p->site.trainer : bindir,
               *p->site.trainer ? "" : "/unet-train");
