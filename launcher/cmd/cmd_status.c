@@ -10,6 +10,7 @@
 #include "launcher/collect/collect.h"
 #include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
+#include "launcher/host/path.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/status/status.h"
@@ -136,7 +137,7 @@ static void print_unnamed(const struct workspace *w, const struct status_list *l
 {
     const struct study *study = &w->plan.study;
     const struct log_form form = run_log_form(study);
-    char dir[PATH_MAX], name[32], path[PATH_MAX];
+    char dir[PATH_MAX], path[PATH_MAX];
     struct err ignored;
     size_t ended = 0;
 
@@ -144,8 +145,7 @@ static void print_unnamed(const struct workspace *w, const struct status_list *l
         return;
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
-        snprintf(name, sizeof name, "attempt-%d", s->attempt.number);
-        run_dir_path(study->dir, s->run.id, name, dir);
+        path_format(dir, "%s/runs/%s/attempt-%d", study->dir, s->run.id, s->attempt.number);
         ended += s->phase == RUN_GOOD && run_log_find(dir, &form, path, &ignored) != 0;
     }
     if (ended)
@@ -193,7 +193,7 @@ static void read_again(const struct study *study, const struct status_list *list
 
     for (size_t i = 0; i < list->count; i++) {
         struct run_status *s = &list->runs[i];
-        run_dir_path(study->dir, s->run.id, NULL, dir);
+        path_format(dir, "%s/runs/%s", study->dir, s->run.id);
         if (s->phase == RUN_GOOD && *s->attempt.error &&
             run_folder_check(dir, s->attempt.number, &form, &ignored) == 0)
             *s->reason = 0;

@@ -269,7 +269,7 @@ static int set_names(struct script_values *s, struct err *e)
     set_value(s, "attempt", "%d", s->attempt);
     set_value(s, "seed", "%d", s->run->seed);
     set_value(s, "model", "%s", s->run->study->model.name);
-    run_dir_path(s->run->study->dir, s->run->id, NULL, path);
+    path_format(path, "%s/runs/%s", s->run->study->dir, s->run->id);
     set_value(s, "run_dir", "%s", path);
     set_value(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
     set_value(s, "run_file", "%s/run_file.sh", path);

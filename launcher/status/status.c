@@ -145,10 +145,9 @@ static int expand_allocations(const struct workspace *w, struct job_state **jobs
 
 int allocation_jobs_cancel(const struct plan *p, const char *run, int attempt, struct err *e)
 {
-    char name[48], path[PATH_MAX];
+    char path[PATH_MAX];
 
-    snprintf(name, sizeof name, "attempt-%d/.cancel", attempt);
-    run_dir_path(p->study.dir, run, name, path);
+    path_format(path, "%s/runs/%s/attempt-%d/.cancel", p->study.dir, run, attempt);
     return atomicfile_write(path, "", 0, 0666, e);
 }
 

@@ -23,11 +23,6 @@
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"
 
-void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX])
-{
-    snprintf(dst, PATH_MAX, "%s/runs/%s%s%s", study_dir, run, name ? "/" : "", name ? name : "");
-}
-
 static int compare_ids(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -53,10 +48,10 @@ static bool is_run(const char *study_dir, const char *name)
 {
     char path[PATH_MAX];
 
-    run_dir_path(study_dir, name, "run.json", path);
+    path_format(path, "%s/runs/%s/run.json", study_dir, name);
     if (access(path, F_OK) == 0)
         return true;
-    run_dir_path(study_dir, name, "attempt-1", path);
+    path_format(path, "%s/runs/%s/" ATTEMPT "1", study_dir, name);
     return access(path, F_OK) == 0 && !is_empty(path);
 }
 
@@ -157,7 +152,7 @@ int run_dir_read(const char *study_dir, const char *run, struct run *dst, char *
     size_t n;
     int rc;
 
-    run_dir_path(study_dir, run, "run.json", file);
+    path_format(file, "%s/runs/%s/run.json", study_dir, run);
     content = atomicfile_read(file, MAX_FILE, &n, e);
     if (!content)
         return -1;
@@ -174,12 +169,11 @@ int run_dir_read(const char *study_dir, const char *run, struct run *dst, char *
 int run_dir_layout(const char *study_dir, const char *run, int attempt, struct layout *dst,
                    struct err *e)
 {
-    char file[PATH_MAX], name[48], *text;
+    char file[PATH_MAX], *text;
     struct run own;
     size_t n;
 
-    snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
-    run_dir_path(study_dir, run, name, file);
+    path_format(file, "%s/runs/%s/" ATTEMPT "%d/run.json", study_dir, run, attempt);
     if (attempt < 1 || access(file, F_OK) != 0)
         return 0;
     text = atomicfile_read(file, MAX_FILE, &n, e);
@@ -192,14 +186,11 @@ int run_dir_layout(const char *study_dir, const char *run, int attempt, struct l
 
 int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
 {
-    char name[48], path[PATH_MAX];
+    char path[PATH_MAX];
 
-    for (; newest > 0; newest--) {
-        snprintf(name, sizeof name, ATTEMPT "%d/checkpoint", newest);
-        run_dir_path(study_dir, run, name, path);
-        if (!is_empty(path))
-            break;
-    }
+    while (newest > 0 && is_empty(path_format(path, "%s/runs/%s/" ATTEMPT "%d/checkpoint",
+                                              study_dir, run, newest)))
+        newest--;
     return newest > 0 ? newest : 0;
 }
 
@@ -303,7 +294,7 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
     char folder[PATH_MAX];
 
     *dst = (struct run_attempt){0};
-    run_dir_path(study_dir, run, NULL, folder);
+    path_format(folder, "%s/runs/%s", study_dir, run);
     dst->number = newest_attempt(folder);
     if (dst->number == 0)
         return 0;
@@ -358,7 +349,7 @@ int run_dir_starts(const char *attempt_dir, struct clock_span **dst, size_t *n, 
 bool run_dir_never_trained(const char *study_dir, const char *run)
 {
     static const char *const traces[] = {"record.jsonl", "log.csv"};
-    char name[48], path[PATH_MAX];
+    char path[PATH_MAX];
     struct run_attempt newest;
     struct run planned;
     struct err ignored;
@@ -369,12 +360,10 @@ bool run_dir_never_trained(const char *study_dir, const char *run)
         run_dir_checkpoint(study_dir, run, newest.number))
         return false;
     for (int k = newest.number; k > 0; k--)
-        for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
-            snprintf(name, sizeof name, ATTEMPT "%d/%s", k, traces[i]);
-            run_dir_path(study_dir, run, name, path);
-            if (access(path, F_OK) == 0)
+        for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+            if (access(path_format(path, "%s/runs/%s/" ATTEMPT "%d/%s", study_dir, run, k,
+                                   traces[i]), F_OK) == 0)
                 return false;
-        }
     return true;
 }
 

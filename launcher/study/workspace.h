@@ -137,9 +137,6 @@ struct run_progress {
     double quality, training_s; /* until the training has ended, quality is -1 and training_s 0 */
 };
 
-/* Writes the path STUDY/runs/RUN, followed by /NAME unless name is NULL. */
-void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
-
 /* Lists the ids of all runs that have a run.json, or have lost it after they began, in the
  * order of strverscmp. Returns 0, or -1 and nothing to clear. */
 int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e);

@@ -319,7 +319,7 @@ static int add_text(const struct plan *p, const struct run *run, const char *nam
 {
     char path[PATH_MAX];
 
-    run_dir_path(p->study.dir, run->id, name, path);
+    path_format(path, "%s/runs/%s/%s", p->study.dir, run->id, name);
     return atomicfile_batch_add(files, path, text, strlen(text), mode, e);
 }
 
@@ -383,14 +383,13 @@ static void drop_image(char *text)
 int source_files_compare(const struct plan *p, const struct run *run, const char *other,
                          int attempt, struct err *e)
 {
-    char path[PATH_MAX], copy[PATH_MAX], name[48], was_hex[65], is_hex[65];
+    char path[PATH_MAX], copy[PATH_MAX], was_hex[65], is_hex[65];
     struct buf lines = {0};
     struct child_end is = {0};
     struct err unknown;
     size_t n;
 
-    snprintf(name, sizeof name, "attempt-%d/source.sha256", attempt);
-    run_dir_path(p->study.dir, other, name, path);
+    path_format(path, "%s/runs/%s/attempt-%d/source.sha256", p->study.dir, other, attempt);
     char *was = atomicfile_read(path, SOURCE_FILES_ALL_MAX, &n, &unknown);
     if (!was)
         return 0;
@@ -398,8 +397,7 @@ int source_files_compare(const struct plan *p, const struct run *run, const char
     int rc = describe(run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
     if (rc > 0) {
         sha256_bytes(is.out.data, is.out.length, is_hex);
-        snprintf(name, sizeof name, "source-%.8s", was_hex);
-        run_dir_path(p->study.dir, other, name, copy);
+        path_format(copy, "%s/runs/%s/source-%.8s", p->study.dir, other, was_hex);
         drop_image(was);
         if (is.out.data)
             drop_image(is.out.data);
@@ -439,8 +437,8 @@ int attempt_job(const struct plan *p, const struct run *run, int attempt, struct
 
     ledger_tag(p->study_id, run->id, attempt, dst->tag);
     snprintf(dst->name, sizeof dst->name, "%s-%s", p->study.name, run->id);
-    run_dir_path(p->study.dir, run->id, "submit_file.sh", dst->script);
-    run_dir_path(p->study.dir, run->id, NULL, dst->work_dir);
+    snprintf(dst->work_dir, sizeof dst->work_dir, "%s/runs/%s", p->study.dir, run->id);
+    path_format(dst->script, "%s/submit_file.sh", dst->work_dir);
     if (strcmp(p->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
         return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder "
                        "whose path has a backslash; rename it", dst->work_dir);
@@ -496,7 +494,7 @@ static int make_link(const struct plan *p, const struct run *run, const char *ta
 {
     char path[PATH_MAX];
 
-    run_dir_path(p->study.dir, run->id, name, path);
+    path_format(path, "%s/runs/%s/%s", p->study.dir, run->id, name);
     return files_symlink(target, path) && errno != EEXIST
                ? files_error(e, ERR_INTERNAL, errno, "cannot make the link", path)
                : 0;
@@ -560,8 +558,7 @@ static int add_attempt(const struct plan *p, const struct run *run, int attempt,
 {
     char path[PATH_MAX], name[48];
 
-    snprintf(name, sizeof name, "attempt-%d", attempt);
-    run_dir_path(p->study.dir, run->id, name, path);
+    path_format(path, "%s/runs/%s/attempt-%d", p->study.dir, run->id, attempt);
     if (make_folder(path, e))
         return -1;
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
@@ -597,7 +594,7 @@ int attempt_generate(const struct plan *p, const struct run *run, int attempt,
     snprintf(path, sizeof path, "%s/runs", p->study.dir);
     if (make_folder(path, e))
         return -1;
-    run_dir_path(p->study.dir, run->id, NULL, path);
+    path_format(path, "%s/runs/%s", p->study.dir, run->id);
     if (make_folder(path, e) || run_dir_attempt(p->study.dir, run->id, &newest, e))
         return -1;
     if (newest.begun && newest.number >= attempt)
@@ -618,7 +615,7 @@ bool attempt_is_whole(const struct plan *p, const struct run *run, int attempt, 
     if (run_dir_read(p->study.dir, run->id, &ignored, NULL, why))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        run_dir_path(p->study.dir, run->id, names[i], path);
+        path_format(path, "%s/runs/%s/%s", p->study.dir, run->id, names[i]);
         if (access(path, F_OK) != 0) {
             err_errno(why, ERR_DATA, errno, "%s", path);
             return false;

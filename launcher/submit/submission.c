@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "launcher/host/path.h"
 #include "launcher/plan/cost.h"
 #include "launcher/script/script.h"
 #include "launcher/submit/attempt.h"
@@ -495,7 +496,7 @@ static int show_file(const struct plan *p, const struct run *run, const char *fi
     char path[PATH_MAX], name[RUN_ID_SIZE + 48], *old = NULL;
     size_t n;
 
-    run_dir_path(p->study.dir, run->id, file, path);
+    path_format(path, "%s/runs/%s/%s", p->study.dir, run->id, file);
     if (access(path, F_OK) == 0 && !(old = atomicfile_read(path, MAX_FILE, &n, e)))
         return -1;
     bool is_changed = old && strcmp(old, text) != 0;
