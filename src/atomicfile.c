@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/buf.h"
 #include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
@@ -278,34 +279,20 @@ int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
  * those of /proc report 0. */
 static char *read_file(int fd, size_t hint, size_t limit, size_t *n)
 {
-    size_t capacity = hint + 1, length = 0;
-    char *data = malloc(capacity + 1);
+    struct buf b = {0};
+    ssize_t got;
 
-    while (data) {
-        ssize_t got = read(fd, data + length, capacity - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        length += (size_t)got;
-        if (length > limit) {
-            errno = EFBIG;
-            break;
-        }
-        if (got == 0) {
-            data[length] = 0;
-            *n = length;
-            return data;
-        }
-        if (length == capacity) {
-            char *more = realloc(data, 2 * capacity + 1);
-            if (!more)
-                break;
-            data = more;
-            capacity *= 2;
-        }
+    do {
+        char *dst = buf_reserve(&b, b.length ? 1 : hint + 1);
+        got = dst ? read(fd, dst, b.capacity - b.length - 1) : -1;
+        b.length += got > 0 ? (size_t)got : 0;
+    } while (b.length <= limit && (got > 0 || (got < 0 && errno == EINTR)));
+    if (got == 0 && b.length <= limit) {
+        *n = b.length;
+        return buf_steal(&b);
     }
-    free(data);
+    buf_destroy(&b);
+    errno = got < 0 ? errno : EFBIG;
     return NULL;
 }
 
@@ -434,19 +421,16 @@ static int append_line(int fd, const char *line)
 
     if (torn < 0)
         return -1;
-    char *text = malloc(n + 3);
-    if (!text)
-        return -1;
-    size_t total = (size_t)sprintf(text, "%s%s%s", torn ? "\n" : "", line,
-                                   n && line[n - 1] == '\n' ? "" : "\n");
-    size_t written = 0;
+    char *text = mem_textf(NULL, "%s%s%s", torn ? "\n" : "", line,
+                           n && line[n - 1] == '\n' ? "" : "\n");
+    size_t total = text ? strlen(text) : 0, written = 0;
     ssize_t now = 1;
     while (written < total && now > 0) { /* where a write was short, the next one sets errno */
         now = write(fd, text + written, total - written);
         written += now > 0 ? (size_t)now : 0;
     }
     free(text);
-    if (written == total && fsync(fd) == 0)
+    if (total && written == total && fsync(fd) == 0)
         return 0;
     int saved = errno;
     if (written && ftruncate(fd, st.st_size))
