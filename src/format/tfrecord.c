@@ -209,13 +209,12 @@ void protobuf_add_text(struct buf *dst, uint32_t field, const char *text)
     protobuf_add_bytes(dst, field, text, strlen(text));
 }
 
-static void add_fixed(struct buf *dst, uint64_t v, int n)
+static void add_fixed(struct buf *dst, uint64_t v, size_t n)
 {
     unsigned char bytes[8];
 
-    for (int i = 0; i < n; i++)
-        bytes[i] = (unsigned char)(v >> 8 * i);
-    buf_add_bytes(dst, bytes, (size_t)n);
+    put_little_endian(v, n, bytes);
+    buf_add_bytes(dst, bytes, n);
 }
 
 void protobuf_add_float(struct buf *dst, uint32_t field, float value)
@@ -241,7 +240,6 @@ void protobuf_add_message(struct buf *dst, uint32_t field, struct buf *message)
     protobuf_add_bytes(dst, field, message->data, message->length);
     dst->failed = dst->failed || message->failed;
     buf_destroy(message);
-    *message = (struct buf){0};
 }
 
 static int read_varint(struct protobuf_reader *r, uint64_t *v)
@@ -262,9 +260,7 @@ static int read_fixed(struct protobuf_reader *r, size_t n, uint64_t *v)
 {
     if ((size_t)(r->end - r->at) < n)
         return -1;
-    *v = 0;
-    for (size_t i = 0; i < n; i++)
-        *v |= (uint64_t)r->at[i] << 8 * i;
+    *v = get_little_endian(r->at, n);
     r->at += n;
     return 0;
 }
