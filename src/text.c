@@ -67,6 +67,16 @@ bool filename_is_utf8(const char *name)
     return true;
 }
 
+bool text_has_word(const char *list, const char *word, size_t n)
+{
+    for (size_t m; *list; list += m + (list[m] != 0)) {
+        m = strcspn(list, " ,");
+        if (m == n && strncmp(list, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *filename_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -47,6 +47,9 @@ static inline char *control_blank(char *text)
  * NUL), or 0 if it is invalid (RFC 3629: also if it is not the shortest form, or a surrogate). */
 size_t utf8_size(const char *p);
 
+/* Returns whether list, words between blanks or commas, has word[0..n). */
+bool text_has_word(const char *list, const char *word, size_t n);
+
 /* File names: their parts, and a name as one line of text. A name may contain a newline, an escape
  * sequence or bytes that are not UTF-8, none of which may break a table or a terminal. */
 #define FILENAME_TEXT_SIZE 512

@@ -25,7 +25,7 @@
 static const char *const kept[] = {STUDY_FILE, "runs", "logs", "report", "split.json",
                                    "split-*.json", ".unetctl", ".git", NULL};
 /* Verbs after which results are copied back, and these results. */
-static const char *const writers[] = {"collect", "report", "submit", "watch", NULL};
+#define WRITERS "collect report submit watch"
 static const char *const results[] = {"logs", "report", NULL};
 
 struct remote {
@@ -66,22 +66,14 @@ static bool is_given(const struct cli_option *o)
                                      : *(const char *const *)o->dst != NULL);
 }
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    while (*words && strcmp(*words, word) != 0)
-        words++;
-    return *words != NULL;
-}
-
 /* ---- the words ---- */
 
 /* Returns whether the value is a path, which is meant here unless it is absolute. */
 static bool is_path(const struct cli_option *o, const char *value)
 {
-    static const char *const kinds[] = {"DIR", "FILE", "PATH", NULL};
-
     return *value != '/' && strcmp(value, "-") != 0 &&
-           (is_one_of(o->arg, kinds) || (strcmp(o->arg, "SITE") == 0 && strchr(value, '/')));
+           (text_has_word("DIR FILE PATH", o->arg, strlen(o->arg)) ||
+            (strcmp(o->arg, "SITE") == 0 && strchr(value, '/')));
 }
 
 /* Adds a path in the study's folder as it is named from there. */
@@ -369,7 +361,8 @@ static int run_verb(struct remote *r, int argc, char **argv, struct err *e)
     add_verb(r, &rest);
     int rc = rest.failed ? mem_fail(e) : run_there(r, rest.data, e);
     buf_destroy(&rest);
-    if (rc >= 0 && (is_one_of(r->command->name, writers) || r->npaths))
+    const char *verb = r->command->name;
+    if (rc >= 0 && (text_has_word(WRITERS, verb, strlen(verb)) || r->npaths))
         rc = bring(r, rc, e);
     return rc;
 }

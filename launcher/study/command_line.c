@@ -129,17 +129,6 @@ static const struct command_starter {
     {"Rscript perl ruby node lua octave", NULL, "", .is_interpreter = true},
 };
 
-/* Returns whether the list of names between blanks has name[0..n). */
-static bool has_name(const char *names, const char *name, size_t n)
-{
-    for (size_t m; *names; names += m + (names[m] == ' ')) {
-        m = strcspn(names, " ");
-        if (m == n && strncmp(names, name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Writes the option's name, without leading dashes and with _ instead of -. Returns its length. */
 static size_t option_name(const char *word, char dst[64])
 {
@@ -153,7 +142,7 @@ static size_t option_name(const char *word, char dst[64])
 
 static bool has_verb(const struct command_starter *s, const char *word)
 {
-    return s->verb && word && has_name(s->verb, word, strlen(word));
+    return s->verb && word && text_has_word(s->verb, word, strlen(word));
 }
 
 /* Returns the starter of this program or module, or NULL. python3.11 is python; accelerate-launch
@@ -166,7 +155,7 @@ static const struct command_starter *find_starter(const char *word, const char *
     if ((strncmp(name, "python", 6) == 0 || m == 4) && strspn(name + m, "0123456789.") + m == n)
         name = "python", n = 6;
     for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
-        if (has_name(starters[i].names, name, n) &&
+        if (text_has_word(starters[i].names, name, n) &&
             (!starters[i].verb || strpbrk(name, "-.") || has_verb(&starters[i], next)))
             return &starters[i];
     return NULL;
@@ -190,9 +179,9 @@ static size_t count_option(const struct command_starter *s, const char *const *w
 
     if (strchr(words[i], '=') || i + 1 >= n)
         return 1;
-    if (i + 2 < n && s->launcher.engine && has_name("mca pmixmca prtemca genv", name, length))
+    if (i + 2 < n && s->launcher.engine && text_has_word("mca pmixmca prtemca genv", name, length))
         return 3;
-    if (has_name(s->values, name, length))
+    if (text_has_word(s->values, name, length))
         return 2;
     return !s->operands && i + 2 < n && *words[i + 1] != '-' && !may_be_program(words[i + 1]) ? 2
                                                                                             : 1;
@@ -212,8 +201,8 @@ static bool has_text_behind(const char *option, bool is_shell)
 static size_t skip_starter(const struct command_starter *s, const char *const *words, size_t n,
                            size_t i, bool *is_module, bool *has_text)
 {
-    bool is_shell = has_name(s->names, "bash", 4);
-    bool is_env = has_name(s->names, "env", 3), keeps = s->launcher.numbers;
+    bool is_shell = text_has_word(s->names, "bash", 4);
+    bool is_env = text_has_word(s->names, "env", 3), keeps = s->launcher.numbers;
     int operands = s->operands;
 
     bool runs_image = operands && i + 2 < n && strcmp(words[i + 1], "run") == 0;
@@ -271,8 +260,9 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
             /* python -m torch.distributed.run starts as torchrun does */
             const struct command_starter *own =
                 is_module && i < n ? find_starter(words[i], NULL) : NULL;
-            dst->is_python = has_name(s->names, "python", 6);
-            dst->text = has_text && has_name(s->names, "bash", 4) && i + 1 < n ? words[i + 1] : NULL;
+            dst->is_python = text_has_word(s->names, "python", 6);
+            dst->text = has_text && i + 1 < n && text_has_word(s->names, "bash", 4) ? words[i + 1]
+                                                                                    : NULL;
             if (own && own->launcher.engine)
                 continue;
         }
@@ -297,12 +287,12 @@ int command_line_add_numbers(const struct command_line *c, struct buf *dst, stru
 
     for (size_t i = c->first; l == c->launcher && i < c->end; i++) {
         size_t n = option_name(c->words[i], name);
-        if (l->alone && has_name(l->alone, name, n))
+        if (l->alone && text_has_word(l->alone, name, n))
             return err_set(e, ERR_CONFIG, "%s ... %s starts one rank, and the others are waited "
                            "for until the time limit; leave it out, or use '--engine pytorch -- "
                            "python3 SCRIPT ARGS' with ACCELERATE_USE_CPU=true in pytorch.env",
                            filename_base(c->words[c->first]), c->words[i]);
-        is_told |= l->kinds && has_name(l->kinds, name, n);
+        is_told |= l->kinds && text_has_word(l->kinds, name, n);
     }
     buf_addf(dst, " %s%s", l->numbers, is_told ? "" : l->several);
     return 0;
@@ -313,7 +303,7 @@ size_t command_line_count(const struct command_line *c, size_t i, bool *is_numbe
     char name[64];
     size_t n = option_name(c->words[i], name);
 
-    *is_number = c->launcher->counts && has_name(c->launcher->counts, name, n);
+    *is_number = c->launcher->counts && text_has_word(c->launcher->counts, name, n);
     return i > c->first && *c->words[i] == '-' ? count_option(c->starter, c->words, c->end, i) : 1;
 }
 

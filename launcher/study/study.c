@@ -516,10 +516,6 @@ static void note_effects(struct study *s)
             !need_unmet(settings_of_study, k, &s->settings, gpus);
 }
 
-/* Variables that begin with UNETCTL_, which is left out here, and a section's name, but are those
- * of options of verbs instead of settings. */
-static const char *const other_variables[] = {"SLURM_VERSION", "TRAIN_IMAGES", NULL};
-
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
                size_t nsettings, struct err *e)
 {
@@ -527,9 +523,7 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
     if (locate(s, dir, e) || yaml_table_create(settings_of_study, &s->settings, &s->origins, e) ||
         add_user_file(s, e) ||
         yaml_table_add_file(settings_of_study, s->file, YAML_STUDY, &s->settings, &s->origins, e) ||
-        yaml_table_add_environment(settings_of_study, STUDY_ENV_PREFIX, other_variables,
-                                   &s->settings,
-                              &s->origins, e)) {
+        yaml_table_add_environment(settings_of_study, &s->settings, &s->origins, e)) {
         study_close(s);
         return -1;
     }

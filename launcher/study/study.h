@@ -32,7 +32,6 @@
 /* in the user's folder of configuration (statedir_config_path) */
 #define STUDY_USER_FILE "config.yaml"
 #define VARIANT_NAME_SIZE 25
-#define STUDY_ENV_PREFIX "UNETCTL_"   /* $UNETCTL_TRAIN_LR overrides train.lr of study.yaml */
 
 struct study {
     char *dir;  /* absolute, without symbolic links */

@@ -15,6 +15,7 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/document.h"
+#include "src/text.h"
 
 #define SCHEMA_KEY "schema" /* may be left out */
 #define MAX_PLACE 4200
@@ -617,6 +618,7 @@ void yaml_table_destroy(const struct setting *keys, void *dst, struct yaml_origi
 /* ---- values from the environment ---- */
 
 #define MAX_NAME 96
+#define PREFIX "UNETCTL_" /* $UNETCTL_TRAIN_LR overrides train.lr of study.yaml */
 
 /* Writes the name of a setting's variable without prefix: TRAIN_LR for train.lr. */
 static void name_key(const struct setting *k, char dst[MAX_NAME])
@@ -643,8 +645,8 @@ static bool is_in_section(const struct setting *keys, const char *name)
 /* Refuses a variable that was meant as a setting: its name begins with a section, or differs
  * from a setting's by a typing error. Other variables with the prefix are ignored. name is
  * without the prefix. */
-static int check_variable(const struct setting *keys, const char *prefix, const char *name,
-                          const char *value, struct err *e)
+static int check_variable(const struct setting *keys, const char *name, const char *value,
+                          struct err *e)
 {
     char names[SETTINGS_MAX][MAX_NAME];
     const char *pointers[SETTINGS_MAX + 1], *near, *end = strrchr(name, '_');
@@ -654,7 +656,7 @@ static int check_variable(const struct setting *keys, const char *prefix, const 
         name_key(k, names[0]);
         if (strcmp(names[0], name) == 0)
             return setting_check_gone(k->path, value, e) < 0
-                       ? err_prefix(e, "$%s%s", prefix, name) : 0;
+                       ? err_prefix(e, "$" PREFIX "%s", name) : 0;
     }
     for (; n < SETTINGS_MAX && keys[n].path; n++) {
         name_key(&keys[n], names[n]);
@@ -668,50 +670,42 @@ static int check_variable(const struct setting *keys, const char *prefix, const 
         strcmp(near + (end - name), end) == 0;
     if (!is_in_section(keys, name) && !slipped)
         return 0;
-    return err_set(e, ERR_USAGE, "$%s%s is not the variable of a setting%s%s%s%s (unset it; "
-                   "'unetctl config' lists the settings)", prefix, name, near ? "; did you mean "
-                                                                                "$" : "",
-                   near ? prefix : "", near ? near : "", near ? "?" : "");
+    return err_set(e, ERR_USAGE, "$" PREFIX "%s is not the variable of a setting%s%s%s (unset it; "
+                   "'unetctl config' lists the settings)", name,
+                   near ? "; did you mean $" PREFIX : "", near ? near : "", near ? "?" : "");
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+static int check_names(const struct setting *keys, struct err *e)
 {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
-}
-
-static int check_names(const struct setting *keys, const char *prefix, const char *const *others,
-                       struct err *e)
-{
-    size_t length = strlen(prefix);
+    /* of options of verbs, though they begin with a section's name */
+    static const char others[] = "SLURM_VERSION TRAIN_IMAGES";
+    size_t length = strlen(PREFIX);
     char name[MAX_NAME];
 
     for (char **v = environ; *v; v++) {
         size_t n = strcspn(*v, "=");
-        if (strncmp(*v, prefix, length) != 0 || !(*v)[n] || !(*v)[n + 1] ||
+        if (strncmp(*v, PREFIX, length) != 0 || !(*v)[n] || !(*v)[n + 1] ||
             n - length >= sizeof name)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(n - length), *v + length);
-        if (!is_one_of(name, others) && check_variable(keys, prefix, name, *v + n + 1, e))
+        if (!text_has_word(others, name, n - length) && check_variable(keys, name, *v + n + 1, e))
             return -1;
     }
     return 0;
 }
 
-int yaml_table_add_environment(const struct setting *keys, const char *prefix,
-                               const char *const *others,
-                         void *dst, struct yaml_origins *origins, struct err *e)
+int yaml_table_add_environment(const struct setting *keys, void *dst, struct yaml_origins *origins,
+                               struct err *e)
 {
     char name[MAX_NAME], where[2 * MAX_NAME];
 
     for (const struct setting *k = keys; k->path; k++) {
         name_key(k, name);
-        snprintf(where, sizeof where, "$%s%s", prefix, name);
+        snprintf(where, sizeof where, "$" PREFIX "%s", name);
         const char *value = getenv(where + 1);
         if (value && *value &&
             yaml_table_add_text(keys, k->path, value, YAML_ENVIRONMENT, where, dst, origins, e))
             return -1;
     }
-    return check_names(keys, prefix, others, e);
+    return check_names(keys, e);
 }

@@ -67,12 +67,11 @@ int yaml_table_copy(const struct setting *keys, const void *src,
 int yaml_table_read(const struct setting *keys, const char *file, enum yaml_layer layer, void *dst,
                     struct yaml_origins *origins, struct err *e);
 
-/* Adds the values of environment variables. A setting's variable is prefix and its path in
- * capitals, with _ for the dot. A variable that looks like a setting but is not is refused,
- * unless others (names without prefix, NULL-terminated) has it. Returns 0, or -1 with ERR_USAGE. */
-int yaml_table_add_environment(const struct setting *keys, const char *prefix,
-                               const char *const *others, void *dst,
-                               struct yaml_origins *origins, struct err *e);
+/* Adds the values of environment variables. A setting's variable is UNETCTL_ and its path in
+ * capitals, with _ for the dot. A variable that looks like a setting but is not is refused.
+ * Returns 0, or -1 with ERR_USAGE. */
+int yaml_table_add_environment(const struct setting *keys, void *dst, struct yaml_origins *origins,
+                               struct err *e);
 
 /* Returns the origin of a key, which the table must have. */
 const struct yaml_origin *yaml_table_origin(const struct setting *keys,

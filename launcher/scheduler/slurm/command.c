@@ -11,6 +11,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "src/mem.h"
+#include "src/text.h"
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With
  * SQUEUE_PARTITION, squeue would not show the jobs of other partitions, which would be submitted
@@ -205,28 +206,13 @@ json_t *message_string(const char *text)
     return s ? s : json_string("");
 }
 
-bool message_has_word(const char *text, const char *word)
-{
-    size_t length = strlen(word), n;
-
-    for (; *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
-        if (n == length && strncmp(text, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 void message_add_words(char *text, size_t size, const char *list)
 {
-    char word[64];
-
     for (size_t n; *list; list += n + (list[n] == ',')) {
         size_t length = strlen(text);
         n = strcspn(list, ",");
-        snprintf(word, sizeof word, "%.*s", (int)n, list);
-        if (n && n < sizeof word && !message_has_word(text, word) && length + n + 2 < size)
-            sprintf(text + length, "%s%s", length ? "," : "", word);
+        if (n && n < 64 && !text_has_word(text, list, n) && length + n + 2 < size)
+            sprintf(text + length, "%s%.*s", length ? "," : "", (int)n, list);
     }
 }
 

@@ -141,10 +141,7 @@ void command_exit(const char *text, int *code, int *signal);
 /* Returns the cause of a refusal; of another answer CAUSE_OTHER. */
 enum cause message_cause(const json_t *answer);
 
-/* Returns whether word is among the words of a text that are separated by commas. */
-bool message_has_word(const char *text, const char *word);
-
-/* Adds the words of such a list that text lacks, and that fit. */
+/* Adds the words of a list, between commas, that text lacks, and that fit. */
 void message_add_words(char *text, size_t size, const char *list);
 
 /* Returns an object that has the strings of the list as keys. */

@@ -13,6 +13,7 @@
 #include "launcher/scheduler/slurm/serve.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 #include "src/cluster/range.h"
+#include "src/text.h"
 
 /* ---- the cluster ---- */
 
@@ -27,7 +28,7 @@ static json_t *commands_load_config(struct slurm_config *dst)
         const char *config = c.out.data;
         command_setting(config, "ClusterName", dst->cluster, sizeof dst->cluster);
         command_setting(config, "PrivateData", value, sizeof value);
-        dst->hides_jobs = message_has_word(value, "jobs");
+        dst->hides_jobs = text_has_word(value, "jobs", 4);
         command_setting(config, "AccountingStorageType", value, sizeof value);
         dst->has_slurmdbd = strcmp(value, "accounting_storage/slurmdbd") == 0;
         command_setting(config, "JobCompType", value, sizeof value);
