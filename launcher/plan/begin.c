@@ -195,7 +195,7 @@ static int check_data(const struct begin *b, char dst[PATH_MAX], struct data_loo
         return err_errno(e, ERR_DATA, errno, "--data %s", b->data_dir);
     struct data_place place = {dst, begin_find_set(b, "data.images"),
                                begin_find_set(b, "data.masks")};
-    if (data_look_sample(&place, look, e))
+    if (data_look_open(&place, true, look, e))
         return -1;
     if (look->sampled && look->unreadable == look->sampled)
         return err_set(e, ERR_DATA, "%s: none of %zu images can be read ('unet-train data check "

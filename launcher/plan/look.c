@@ -458,8 +458,8 @@ static int look_at_faults(const char *dir, bool with_sample, struct data_look *d
     return rc;
 }
 
-static int look_at_data(const struct data_place *place, bool with_sample, struct data_look *dst,
-                        struct err *e)
+int data_look_open(const struct data_place *place, bool with_sample, struct data_look *dst,
+                   struct err *e)
 {
     const char *dir = place->dir;
 
@@ -476,12 +476,7 @@ int data_look_count(const struct study *s, struct data_look *dst, struct err *e)
 {
     const struct data_place place = {s->data.dir, s->data.images, s->data.masks};
 
-    return look_at_data(&place, false, dst, e);
-}
-
-int data_look_sample(const struct data_place *place, struct data_look *dst, struct err *e)
-{
-    return look_at_data(place, true, dst, e);
+    return data_look_open(&place, false, dst, e);
 }
 
 /* Returns whether the study's settings would interpret values of the masks differently from what

@@ -82,15 +82,15 @@ struct data_place {
     const char *dir, *images, *masks;
 };
 
-/* Counts DIR/images and DIR/masks of a study, or what unet-train finds in another layout, and
- * examines some masks. Returns 0, or -1 with unet-train's error (ERR_DATA if the layout is
- * unknown, ERR_CONFIG if several folders may hold the masks). If only files in images/ and masks/
- * are at fault, it returns 0, and trouble has that error. */
-int data_look_count(const struct study *s, struct data_look *dst, struct err *e);
-
-/* Does the same with more masks, and reads a sample of the images also where trouble is set;
- * unreadable ones are only counted. Warnings of unet-train are logged. */
-int data_look_sample(const struct data_place *place, struct data_look *dst, struct err *e);
+/* Counts DIR/images and DIR/masks, or what unet-train finds in another layout, and examines some
+ * masks; with_sample more of them, and a sample of the images also where trouble is set, of which
+ * unreadable ones are only counted. Then warnings of unet-train are logged. Returns 0, or -1 with
+ * unet-train's error (ERR_DATA if the layout is unknown, ERR_CONFIG if several folders may hold the
+ * masks). If only files in images/ and masks/ are at fault, it returns 0, and trouble has that
+ * error. */
+int data_look_open(const struct data_place *place, bool with_sample, struct data_look *dst,
+                   struct err *e);
+int data_look_count(const struct study *s, struct data_look *dst, struct err *e); /* no sample */
 
 /* Returns why a study with these settings could not train on the data, as far as this look
  * shows, or NULL: masks with a single class, masks whose values mean something other than what

@@ -520,6 +520,7 @@ static int make_surroundings(const struct plan *p, const struct run *run, struct
                : 0;
 }
 
+/* Renders the scripts, and adds them to the batch unless files is NULL. */
 static int add_scripts(const struct plan *p, const struct run *run, int attempt,
                        struct atomicfile_batch *files, struct err *e)
 {
@@ -530,27 +531,17 @@ static int add_scripts(const struct plan *p, const struct run *run, int attempt,
     if (attempt_job(p, run, attempt, &job, e) ||
         script_render(p, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
         return -1;
-    int rc = add_text(p, run, "run_file.sh", run_text, 0777, files, e) ||
-                     add_text(p, run, "submit_file.sh", submit_text, 0777, files, e) ||
-                     (tags && make_surroundings(p, run, e))
-                 ? -1
-                 : 0;
+    bool failed = files && (add_text(p, run, "run_file.sh", run_text, 0777, files, e) ||
+                            add_text(p, run, "submit_file.sh", submit_text, 0777, files, e) ||
+                            (tags && make_surroundings(p, run, e)));
     free(run_text);
     free(submit_text);
-    return rc;
+    return failed ? -1 : 0;
 }
 
 int attempt_check(const struct plan *p, const struct run *run, struct err *e)
 {
-    char *run_text, *submit_text;
-    struct attempt_job job;
-
-    if (attempt_job(p, run, 1, &job, e) ||
-        script_render(p, run, 1, &job.job, &run_text, &submit_text, NULL, e))
-        return -1;
-    free(run_text);
-    free(submit_text);
-    return 0;
+    return add_scripts(p, run, 1, NULL, e);
 }
 
 static int add_attempt(const struct plan *p, const struct run *run, int attempt,
