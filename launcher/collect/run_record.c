@@ -78,7 +78,8 @@ static void add_setting(struct buf *dst, const struct setting *key, const json_t
     const char *word = json_string_value(value);
     bool is_batch = strcmp(key->path, SETTINGS_BATCH_PER_GPU) == 0 ||
                     strcmp(key->path, SETTINGS_GLOBAL_BATCH) == 0;
-    bool is_unused = word && !*word && strcmp(setting_leaf(key), "python") == 0; /* no script of it */
+    /* no script of it */
+    bool is_unused = word && !*word && strcmp(setting_leaf(key->path), "python") == 0;
     struct buf text = {0};
 
     buf_add(&text, computed ? backend : "");

@@ -277,7 +277,7 @@ static int take_study(const struct setting_lines *lines, struct list *v, struct 
  * augment.six. */
 static void name_value(const char *key, const char *value, char *dst, size_t size)
 {
-    const char *dot = strrchr(key, '.'), *leaf = dot ? dot + 1 : key;
+    const char *leaf = setting_leaf(key);
     bool word = isalpha((unsigned char)*value), is_switch = strcmp(value, "true") == 0 ||
                                                             strcmp(value, "false") == 0;
     size_t n = strlen(dst);

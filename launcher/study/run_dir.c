@@ -106,7 +106,7 @@ static const char *decode_word(const json_t *root, const char *path)
 {
     const struct setting *s = setting_find(settings_of_run, path);
     const json_t *train = json_object_get(root, "train");
-    const char *text = json_string_value(json_object_get(train, setting_leaf(s)));
+    const char *text = json_string_value(json_object_get(train, setting_leaf(s->path)));
     struct settings c;
     struct err ignored;
 

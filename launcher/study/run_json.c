@@ -106,7 +106,7 @@ static void encode_setting(json_t *root, const struct setting *s, const struct s
         object = json_object();
         json_object_set_new(root, section, object);
     }
-    json_object_set_new(object, setting_leaf(s), setting_json_encode(s, c));
+    json_object_set_new(object, setting_leaf(s->path), setting_json_encode(s, c));
 }
 
 /* Adds a mapping of the study to run.json's program if a variant or the command line set a name of
@@ -116,7 +116,7 @@ static void encode_pairs(const struct study *s, const char *path, json_t *progra
     const struct setting *k = setting_find(settings_of_study, path);
 
     if (s->origins.at[k - settings_of_study].layer == YAML_COMMAND)
-        json_object_set_new(program, setting_leaf(k), setting_json_encode(k, &s->settings));
+        json_object_set_new(program, setting_leaf(k->path), setting_json_encode(k, &s->settings));
 }
 
 /* Encodes the program of an engine other than the embedded one, so that a later change of it is

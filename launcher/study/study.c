@@ -241,8 +241,9 @@ static int locate_site(struct site *s, const char *name, struct err *e)
 int site_open(struct site *s, const char *name, struct err *e)
 {
     *s = (struct site){0};
-    if (locate_site(s, name, e) ||
-        yaml_table_read(site_keys, s->file, YAML_SITE, s, &s->origins, e)) {
+    if (locate_site(s, name, e) || yaml_table_create(site_keys, s, &s->origins, e) ||
+        yaml_table_add_file(site_keys, s->file, YAML_SITE, s, &s->origins, e) ||
+        yaml_table_finish(site_keys, s->file, true, &s->origins, e)) {
         site_close(s);
         return -1;
     }

@@ -536,16 +536,6 @@ int yaml_table_add_table(const struct setting *keys, const char *section,
     return 0;
 }
 
-int yaml_table_read(const struct setting *keys, const char *file, enum yaml_layer layer, void *dst,
-                    struct yaml_origins *origins, struct err *e)
-{
-    return yaml_table_create(keys, dst, origins, e) ||
-                   yaml_table_add_file(keys, file, layer, dst, origins, e) ||
-                   yaml_table_finish(keys, file, true, origins, e)
-               ? -1
-               : 0;
-}
-
 const struct yaml_origin *yaml_table_origin(const struct setting *keys,
                                             const struct yaml_origins *origins, const char *path)
 {
@@ -572,7 +562,7 @@ static void add_key(struct buf *dst, const struct setting *key, const char *valu
 {
     size_t start = dst->length;
 
-    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", setting_leaf(key));
+    buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", setting_leaf(key->path));
     add_value(dst, key, value);
     if (key->help && *key->help) {
         buf_addf(dst, "%*s # ", start + 30 > dst->length ? (int)(start + 30 - dst->length) : 0, "");

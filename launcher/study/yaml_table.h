@@ -63,10 +63,6 @@ int yaml_table_copy(const struct setting *keys, const void *src,
                     const struct yaml_origins *src_origins, void *dst,
                     struct yaml_origins *origins, struct err *e);
 
-/* Reads one file alone, with all of the above steps. */
-int yaml_table_read(const struct setting *keys, const char *file, enum yaml_layer layer, void *dst,
-                    struct yaml_origins *origins, struct err *e);
-
 /* Adds the values of environment variables. A setting's variable is UNETCTL_ and its path in
  * capitals, with _ for the dot. A variable that looks like a setting but is not is refused.
  * Returns 0, or -1 with ERR_USAGE. */

@@ -359,11 +359,11 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
 #define SHARE_MAX 256 /* the most items that are noted in the ledger and submitted together */
 #define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
 
-int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
+int batch_add(struct batch *b, const struct run *run, int attempt, struct err *e)
 {
     if (mem_grow(&b->items, b->count, &b->capacity, sizeof *b->items, e))
         return -1;
-    b->items[b->count++] = (struct batch_item){.run = *run, .attempt = attempt, .from = from};
+    b->items[b->count++] = (struct batch_item){.run = *run, .attempt = attempt};
     return 0;
 }
 

@@ -174,7 +174,7 @@ static int choose_run(struct workspace *w, const struct run_status *s, struct ba
                 : check_files(w, run, s, e))
         return -1;
     if (is_next)
-        return batch_add(b, run, s->attempt.number, 0, e);
+        return batch_add(b, run, s->attempt.number, e);
     if (is_bad)
         log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id,
                  state_name(s->state),
@@ -314,7 +314,7 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
     bool is_unused = was_refused(s) && !s->attempt.begun;
 
     if (!run_status_is_foreign(w, s))
-        return batch_add(b, &s->run, s->attempt.number + !is_unused, 0, e);
+        return batch_add(b, &s->run, s->attempt.number + !is_unused, e);
     if (is_named)
         return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
                        "--take-over to do so yourself", s->run.id, state_name(s->state), s->user);
@@ -547,7 +547,7 @@ static int show_allocation(const struct plan *plan, struct err *e)
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         rc = run_dir_attempt(plan->study.dir, plan->runs[i].id, &newest, e);
         if (rc == 0 && !newest.begun)
-            rc = batch_add(&b, &plan->runs[i], newest.number ? newest.number : 1, 0, e);
+            rc = batch_add(&b, &plan->runs[i], newest.number ? newest.number : 1, e);
     }
     if (rc == 0 && b.count)
         rc = allocation_describe(plan, &b.items[b.count - 1].run, &a, e);

@@ -20,7 +20,7 @@ struct batch {
 };
 
 /* Adds an item; run is copied. Returns 0, or -1. */
-int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e);
+int batch_add(struct batch *b, const struct run *run, int attempt, struct err *e);
 
 /* Checks the largest job, writes and syncs the files of all items, and submits them in their order:
  * each is noted as "submitting" in the ledger before, and with its result afterwards. The files

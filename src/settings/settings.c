@@ -352,7 +352,8 @@ int setting_refuse(const struct setting *table, const char *path, struct err *e)
             names[n++] = sections[i];
         if (dot ? setting_is_in(s, path, (size_t)(dot - path))
                 : !i || strcmp(sections[i], sections[i - 1]) != 0)
-            buf_addf(&known, "%s%s", known.length ? ", " : "", dot ? setting_leaf(s) : sections[i]);
+            buf_addf(&known, "%s%s", known.length ? ", " : "",
+                     dot ? setting_leaf(s->path) : sections[i]);
     }
     names[n] = NULL;
     if (known.length && !known.failed && !cli_nearest(path, names))
@@ -377,11 +378,11 @@ int setting_check_gone(const char *path, const char *text, struct err *e)
     return same ? 1 : setting_refuse(settings_gone, path, e);
 }
 
-const char *setting_leaf(const struct setting *s)
+const char *setting_leaf(const char *path)
 {
-    const char *dot = strchr(s->path, '.');
+    const char *dot = strchr(path, '.');
 
-    return dot ? dot + 1 : s->path;
+    return dot ? dot + 1 : path;
 }
 
 bool setting_is_in(const struct setting *s, const char *section, size_t length)

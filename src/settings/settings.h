@@ -138,7 +138,7 @@ int setting_check_gone(const char *path, const char *text, struct err *e);
 const char *setting_absent(const struct setting *s);
 
 /* Returns the part of the path after its dot, or all of it. */
-const char *setting_leaf(const struct setting *s);
+const char *setting_leaf(const char *path);
 
 /* Returns whether the setting is in a section of the trainer's (OF_TRAINER in settings.def). */
 bool setting_is_of_trainer(const struct setting *s);

@@ -88,13 +88,6 @@ static void add_values(const struct setting_need *need, const char *between, str
         buf_addf(dst, "%s%s", v == need->values ? "" : between, *v);
 }
 
-static const char *leaf_of(const char *path)
-{
-    const char *dot = strchr(path, '.');
-
-    return dot ? dot + 1 : path;
-}
-
 static bool is_absence(const struct setting_need *need)
 {
     return !*need->values[0] || strcmp(need->values[0], "false") == 0;
@@ -102,7 +95,7 @@ static bool is_absence(const struct setting_need *need)
 
 static void describe_one(const struct setting_need *need, struct buf *dst)
 {
-    const char *value = need->values[0], *leaf = leaf_of(need->path);
+    const char *value = need->values[0], *leaf = setting_leaf(need->path);
 
     if (is_absence(need))
         buf_addf(dst, "without %s", leaf);

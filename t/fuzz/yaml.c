@@ -24,7 +24,9 @@ static void check(const struct setting *keys, enum yaml_layer layer, const char 
     struct err e = {0};
     struct buf b = {0};
 
-    int rc = yaml_table_read(keys, path, layer, dst, origins, &e);
+    int rc = yaml_table_create(keys, dst, origins, &e) ||
+             yaml_table_add_file(keys, path, layer, dst, origins, &e) ||
+             yaml_table_finish(keys, path, true, origins, &e);
     FUZZ_REQUIRE(rc == 0 || (e.code == ERR_CONFIG && e.text[0]));
     for (const struct setting *k = keys; rc == 0 && k->path; k++) {
         b.length = 0;

@@ -392,7 +392,7 @@ static void add_section(cJSON *to, const struct settings *c, const char *section
             continue;
         setting_format(s, c, &text);
         bool quoted = setting_is_text(s) || s->type == SETTING_WORD;
-        cjson_add(to, setting_leaf(s), text.failed ? NULL
+        cjson_add(to, setting_leaf(s->path), text.failed ? NULL
                   : quoted ? cJSON_CreateString(text.data) : cJSON_CreateRaw(text.data));
         buf_destroy(&text);
     }

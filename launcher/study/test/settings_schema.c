@@ -61,7 +61,7 @@ static void add_row(struct buf *b, const struct setting *s, bool is_yaml, bool i
     const char *preset = is_yaml ? s->preset : setting_absent(s);
     const char *help = is_old ? s->gone_why : s->help;
 
-    buf_addf(b, "\"%s\":{", setting_leaf(s));
+    buf_addf(b, "\"%s\":{", setting_leaf(s->path));
     add_type(b, s, is_yaml, !is_yaml && is_replaced(s));
     if (preset && (setting_is_text(s) || s->type == SETTING_WORD)) {
         buf_add(b, ",\"default\":");
@@ -100,7 +100,8 @@ static void add_required(struct buf *b, const char *section)
     buf_add(b, "\"required\":[");
     for (const struct setting *s = settings_of_run; s->path; s++)
         if (s->expected && setting_is_in(s, section, strlen(section)))
-            buf_addf(b, "%s\"%s\"", b->data[b->length - 1] == '[' ? "" : ",", setting_leaf(s));
+            buf_addf(b, "%s\"%s\"", b->data[b->length - 1] == '[' ? "" : ",",
+                     setting_leaf(s->path));
     buf_add(b, "]");
 }
 
@@ -141,7 +142,8 @@ static void add_section(struct buf *b, const char *name)
                 "\"unevaluatedProperties\":false,\"properties\":{", name, name);
     for (const struct setting *s = settings_of_run; s->path; s++)
         if (is_replaced(s) && setting_is_in(s, name, strlen(name))) {
-            buf_addf(b, "%s\"%s\":{", b->data[b->length - 1] == '{' ? "" : ",", setting_leaf(s));
+            buf_addf(b, "%s\"%s\":{", b->data[b->length - 1] == '{' ? "" : ",",
+                     setting_leaf(s->path));
             add_type(b, s, false, false);
             buf_add(b, "}");
         }

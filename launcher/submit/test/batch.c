@@ -21,7 +21,7 @@ static struct batch make_batch(const struct workspace *w)
     struct batch b = {0};
 
     for (size_t i = 0; i < plan.count; i++)
-        if (batch_add(&b, &plan.runs[i], 1, 0, &e))
+        if (batch_add(&b, &plan.runs[i], 1, &e))
             bail_out("%s", e.text);
     plan_free_runs(&plan);
     return b;
