@@ -19,6 +19,7 @@
 #include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/text.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
@@ -101,21 +102,13 @@ int procid_signal_session(pid_t session, int signal)
 
 bool jobenv_is_foreign(const char *entry)
 {
-    static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "PMI_", "PMIX_",
-                                           "OMPI_COMM_", "PRTE_", "MPI_LOCAL", NULL};
-    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "TF_CONFIG", NULL};
+    size_t n = strcspn(entry, "="), first = strcspn(entry, "_");
 
-    if (strncmp(entry, "SLURM_CONF=", 11) == 0 || strcmp(entry, "SLURM_CONF") == 0)
+    if (text_has_word("SLURM_CONF", entry, n))
         return false;
-    for (const char *const *p = prefixes; *p; p++)
-        if (strncmp(entry, *p, strlen(*p)) == 0)
-            return true;
-    for (const char *const *p = names; *p; p++) {
-        size_t n = strlen(*p);
-        if (strncmp(entry, *p, n) == 0 && (entry[n] == '=' || entry[n] == 0))
-            return true;
-    }
-    return false;
+    return (first < n && text_has_word("SLURM SLURMD SBATCH SRUN PMI PMIX PRTE", entry, first)) ||
+           strncmp(entry, "OMPI_COMM_", 10) == 0 || strncmp(entry, "MPI_LOCAL", 9) == 0 ||
+           text_has_word("CUDA_VISIBLE_DEVICES TF_CONFIG", entry, n);
 }
 
 void jobenv_clean(void)

@@ -134,14 +134,11 @@ static void describe_data(const struct data_look *look, struct buf *dst)
  * mask values mean. */
 static bool are_masks_set(const struct yaml_setting *settings, size_t n)
 {
-    static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
-                                       "data.soft_masks"};
+    static const char keys[] = "data.classes data.ignore data.class_file data.soft_masks";
 
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            if (strcmp(settings[i].path, keys[k]) == 0)
-                return true;
-    return false;
+    while (n > 0 && !text_has_word(keys, settings[n - 1].path, strlen(settings[n - 1].path)))
+        n--;
+    return n > 0;
 }
 
 /* Stores what the masks seem to mean as settings in dst and returns the number of settings: 0 for
@@ -431,10 +428,8 @@ static const char *choose_engine(const struct begin *b, const struct command_lin
 /* Warns of words that say the same number of GPUs in every run. */
 static void warn_of_words(const char *const *words, size_t nwords)
 {
-    static const char *const names[] = {"gpus", "num_gpus", "ngpus", "n_gpus", "n_gpu", "num_gpu",
-                                        "devices", "num_devices", "device", "world_size",
-                                        "distributed_world_size", "nproc_per_node", "num_nodes",
-                                        "nnodes"};
+    static const char of_gpus[] = "gpus num_gpus ngpus n_gpus n_gpu num_gpu devices num_devices "
+                                  "device world_size distributed_world_size nproc_per_node";
     char name[64];
 
     for (size_t i = 0; i < nwords; i++) {
@@ -448,12 +443,11 @@ static void warn_of_words(const char *const *words, size_t nwords)
             *p = *p == '-' ? '_' : *p;
         bool said = *value && !value[strspn(value, "0123456789,")] && strcmp(value, "0") &&
                     strcmp(value, "1") && (equals || word > words[i]);
-        for (size_t k = 0; said && k < sizeof names / sizeof *names; k++)
-            if (strcmp(name, names[k]) == 0)
-                log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
-                         "them, write {{%s}}, or leave it out", words[i], equals ? "" : " ",
-                         equals ? "" : value, k + 2 < sizeof names / sizeof *names ? "gpus"
-                         : "nodes");
+        bool is_nodes = text_has_word("num_nodes nnodes", name, strlen(name));
+        if (said && (is_nodes || text_has_word(of_gpus, name, strlen(name))))
+            log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
+                     "them, write {{%s}}, or leave it out", words[i], equals ? "" : " ",
+                     equals ? "" : value, is_nodes ? "nodes" : "gpus");
     }
 }
 
@@ -706,7 +700,7 @@ static int encode_program(const struct begin *b, const struct study *user, struc
 
 int begin_continue(const struct study *s, int gpus, struct buf *dst, struct err *e)
 {
-    static const char *const own[] = {"gpus", "variants", "expect", "design.max_gpu_hours"};
+    static const char own[] = "gpus variants expect design.max_gpu_hours";
     struct yaml_setting settings[SETTINGS_MAX];
     char count[16];
     size_t n = 0;
@@ -714,10 +708,8 @@ int begin_continue(const struct study *s, int gpus, struct buf *dst, struct err 
     for (const struct setting *k = settings_of_study; k->path; k++) {
         enum yaml_layer layer = s->origins.at[k - settings_of_study].layer;
         struct buf text = {0};
-        bool kept = layer >= YAML_STUDY || layer == YAML_USER;
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            kept &= strcmp(own[i], k->path) != 0;
-        if (!kept)
+        if ((layer < YAML_STUDY && layer != YAML_USER) ||
+            text_has_word(own, k->path, strlen(k->path)))
             continue;
         char *value;
         if (setting_is_list(k)) {

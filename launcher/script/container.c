@@ -11,6 +11,7 @@
 
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
+#include "src/text.h"
 
 bool container_is_set(const struct study *s)
 {
@@ -75,14 +76,9 @@ int container_check(const struct study *s, const struct site *site, struct err *
 /* Returns whether this is a folder of the system, in whose place the container has its own. */
 static bool is_of_system(const char *dir)
 {
-    static const char *const names[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev",
-                                        "/proc", "/sys", NULL};
-    const char *const *name = names;
+    static const char names[] = "usr bin sbin lib lib64 etc dev proc sys";
 
-    while (*name && (strncmp(dir, *name, strlen(*name)) != 0 ||
-                     (dir[strlen(*name)] && dir[strlen(*name)] != '/')))
-        name++;
-    return *name || strcmp(dir, "/") == 0;
+    return strcmp(dir, "/") == 0 || text_has_word(names, dir + 1, strcspn(dir + 1, "/"));
 }
 
 static bool is_below(const char *path, const char *dir)

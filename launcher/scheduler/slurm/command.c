@@ -18,12 +18,7 @@
  * again. */
 static bool is_option(const char *entry)
 {
-    static const char *const prefixes[] = {"SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "SACCT_"};
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
+    return text_has_word("SQUEUE SINFO SCANCEL SCONTROL SACCT", entry, strcspn(entry, "_"));
 }
 
 /* Returns this process's environment without the variables that belong to another job and without
