@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/status/status.h"

@@ -5,7 +5,6 @@
 #define UNETCTL_LAUNCHER_SCHEDULER_JOB_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "src/buf.h"
 #include "src/err.h"

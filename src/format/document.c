@@ -2,7 +2,6 @@
 #include "config.h"
 #include "src/format/document.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
