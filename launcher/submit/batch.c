@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/plan/cost.h"
 #include "launcher/status/status.h"
 #include "launcher/submit/attempt.h"
@@ -243,11 +244,7 @@ void dependency_add(struct dependency *d, const char *id)
 #define SETTLE_S 5.0
 #define PAUSE_S 0.25
 #define MAX_TAGS ((size_t)1 << 20)
-
-static void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
-{
-    snprintf(dst, PATH_MAX, "%s/in-flight", l->dir);
-}
+#define IN_FLIGHT "%s/in-flight" /* of the ledger's folder; removed once that has all answers */
 
 /* Adds the tags of jobs to the file. Requires the ledger's lock. */
 static int in_flight_add(const struct ledger *l, const struct job *jobs, size_t count,
@@ -256,7 +253,7 @@ static int in_flight_add(const struct ledger *l, const struct job *jobs, size_t 
     struct buf tags = {0};
     char file[PATH_MAX];
 
-    in_flight_path(l, file);
+    path_format(file, IN_FLIGHT, l->dir);
     for (size_t i = 0; i < count; i++)
         buf_addf(&tags, "%s\n", jobs[i].tag);
     int fd = files_open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
@@ -267,15 +264,6 @@ static int in_flight_add(const struct ledger *l, const struct job *jobs, size_t 
         close(fd);
     buf_destroy(&tags);
     return is_written ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", file);
-}
-
-/* Removes the file: the ledger has all answers. */
-static void in_flight_remove(const struct ledger *l)
-{
-    char file[PATH_MAX];
-
-    in_flight_path(l, file);
-    files_unlink(file);
 }
 
 static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
@@ -342,7 +330,7 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     size_t n;
     int rc;
 
-    in_flight_path(l, file);
+    path_format(file, IN_FLIGHT, l->dir);
     if (files_stat(file, &st))
         return 0;
     tags = atomicfile_read(file, MAX_TAGS, &n, e);
@@ -469,21 +457,14 @@ static int find_failure(const struct share *s, struct batch *b, struct err *e)
     return 0;
 }
 
-static bool has_lost(const struct share *s)
-{
-    size_t i = 0;
-
-    while (i < s->njobs && s->results[i].outcome != SCHEDULER_LOST)
-        i++;
-    return i < s->njobs;
-}
-
 /* The ledger is fsynced before the first submission and after the last; if that is interrupted in
  * between, the tags show which jobs exist. */
 static int submit_share(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                         const struct share *s, struct err *e)
 {
     struct err later;
+    char file[PATH_MAX];
+    bool lost = false;
 
     if (note(w, s, LEDGER_SUBMITTING, -1, e) ||
         (is_slurm(&w->plan) && in_flight_add(&w->ledger, s->jobs, s->njobs, e)))
@@ -491,6 +472,7 @@ static int submit_share(struct workspace *w, struct scheduler *scheduler, struct
     scheduler_submit_all(scheduler, s->jobs, s->njobs, s->results);
     int rc = find_failure(s, b, e);
     for (size_t i = 0; i < s->count; i++) {
+        lost |= result_of(s, i)->outcome == SCHEDULER_LOST;
         if (result_of(s, i)->outcome != SCHEDULER_SUBMITTED)
             continue;
         if (s->njobs == s->count)
@@ -500,8 +482,8 @@ static int submit_share(struct workspace *w, struct scheduler *scheduler, struct
     if (note(w, s, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
         note(w, s, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
         return -1;
-    if (!has_lost(s))
-        in_flight_remove(&w->ledger);
+    if (!lost)
+        files_unlink(path_format(file, IN_FLIGHT, w->ledger.dir));
     return rc;
 }
 
@@ -653,16 +635,6 @@ static int prepare(const struct plan *p, struct scheduler *scheduler, const stru
     return is_first ? 0 : write_files(p, b, e);
 }
 
-/* Warns if a job's signal would be due before it starts. The job would then stop at once and
- * restart until slurm.requeues is used up. */
-static void warn_of_time(const struct plan *p)
-{
-    char text[256];
-
-    if (plan_advice_time(p, text))
-        log_warn("%s", text);
-}
-
 /* Checks the weights with which runs would begin, once per study of a series of items. */
 static int check_init(const struct batch *b, struct err *e)
 {
@@ -684,11 +656,13 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
 {
     struct scheduler *scheduler = workspace_scheduler(w, workspace_kind(w), e);
     struct dependency dependency;
+    char text[256];
 
     if (!scheduler || (b->count && (check_init(b, e) || data_split_make(&w->plan, e))))
         return -1;
-    if (b->count)
-        warn_of_time(&w->plan);
+    /* with a signal due before it starts, a job would restart until requeues is used up */
+    if (b->count && plan_advice_time(&w->plan, text))
+        log_warn("%s", text);
     if (choose_nodes(&w->plan, scheduler, b, e) ||
         (b->count && prepare(&w->plan, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))

@@ -132,9 +132,8 @@ static int check_files(const struct workspace *w, const struct run *run, const s
 {
     struct err damage;
 
-    if (run_status_is_foreign(w, s))
-        return run_settings_compare(&w->plan, run, e);
-    if (s->attempt.begun || attempt_is_whole(&w->plan, run, s->attempt.number, &damage))
+    if (run_status_is_foreign(w, s) || s->attempt.begun ||
+        attempt_is_whole(&w->plan, run, s->attempt.number, &damage))
         return run_settings_compare(&w->plan, run, e);
     log_warn("%s: writing its files again: %s", run->id, damage.text);
     return attempt_write(&w->plan, run, s->attempt.number, e);
