@@ -190,14 +190,6 @@ static json_t *encode_variants(const struct plan *p, const struct plan_forecast 
     return variants;
 }
 
-static void set_images(json_t *root, const struct plan_forecast *f)
-{
-    json_object_set_new(root, "train_images", json_integer(f->advice.train));
-    json_object_set_new(root, "val_images", json_integer(f->advice.val));
-    json_object_set_new(root, "cache_bytes", json_integer(f->cache));
-    json_object_set_new(root, "stage_bytes", json_integer(f->stage));
-}
-
 static int print_plan_json(const struct plan *p, struct plan_forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
@@ -210,8 +202,12 @@ static int print_plan_json(const struct plan *p, struct plan_forecast *f, struct
                      p->study.name, "engine", p->study.engine, "site", p->site.name, "scheduler",
                      p->scheduler, "time_min", p->options.time_min, "gpu_hours", f->total.hours,
                      "disk_bytes", (json_int_t)f->disk, "warnings", warnings, "runs", runs);
-    if (root && study_has_images(&p->study))
-        set_images(root, f);
+    if (root && study_has_images(&p->study)) {
+        json_object_set_new(root, "train_images", json_integer(f->advice.train));
+        json_object_set_new(root, "val_images", json_integer(f->advice.val));
+        json_object_set_new(root, "cache_bytes", json_integer(f->cache));
+        json_object_set_new(root, "stage_bytes", json_integer(f->stage));
+    }
     if (root && f->advice.model.parameters)
         json_object_set_new(root, "parameters", json_integer(f->advice.model.parameters));
     if (root && *f->advice.compute.text) {

@@ -17,6 +17,7 @@
 #include "src/files.h"
 #include "src/format/formula.h"
 #include "src/mem.h"
+#include "src/text.h"
 
 /* ---- engines ---- */
 
@@ -186,9 +187,7 @@ static int compare_names(const void *a, const void *b)
 
 static int is_profile(const struct dirent *d)
 {
-    const char *dot = strrchr(d->d_name, '.');
-
-    return dot && dot != d->d_name && strcmp(dot, SUFFIX) == 0;
+    return filename_ends(d->d_name, SUFFIX);
 }
 
 int site_names(struct setting_lines *names, struct err *e)
