@@ -3,6 +3,7 @@
 #include "launcher/scheduler/scheduler.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
@@ -98,6 +99,13 @@ void state_explain(enum state s, char *dst, size_t size)
 }
 
 /* ---- what a scheduler knows of a job ---- */
+
+int job_id_compare(const void *a, const void *b)
+{
+    unsigned long x = strtoul(a, NULL, 10), y = strtoul(b, NULL, 10);
+
+    return (x > y) - (x < y);
+}
 
 void job_state_set(struct job_state *s, enum state state)
 {

@@ -98,6 +98,9 @@ struct job_state {
     char user[64]; /* that user's name, or "" */
 };
 
+/* Compares two ids, or two job_states by theirs, for qsort. */
+int job_id_compare(const void *a, const void *b);
+
 /* Sets the state and its phase. */
 void job_state_set(struct job_state *s, enum state state);
 

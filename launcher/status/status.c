@@ -157,9 +157,8 @@ static int by_tag(const void *a, const void *b)
 {
     const struct job_state *x = a, *y = b;
     int order = strcmp(x->tag, y->tag);
-    unsigned long id_x = strtoul(x->id, NULL, 10), id_y = strtoul(y->id, NULL, 10);
 
-    return order ? order : (id_x > id_y) - (id_x < id_y);
+    return order ? order : job_id_compare(x->id, y->id);
 }
 
 /* Stores the jobs of the study that the scheduler of this kind lists, sorted by tag, then by id. If

@@ -29,13 +29,6 @@
 
 /* ---- dependencies of new jobs ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    unsigned long x = strtoul(a, NULL, 10), y = strtoul(b, NULL, 10);
-
-    return (x > y) - (x < y);
-}
-
 /* Fills the lanes with the study's newest jobs that have not ended, at most nlanes, oldest
  * first. */
 static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs,
@@ -52,7 +45,7 @@ static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t
     for (size_t i = 0; i < njobs; i++)
         if (jobs[i].phase != PHASE_ENDED)
             snprintf(active[n++], SCHEDULER_ID_SIZE, "%s", jobs[i].id);
-    qsort(active, n, sizeof *active, by_number);
+    qsort(active, n, sizeof *active, job_id_compare);
     for (size_t i = n > d->nlanes ? n - d->nlanes : 0; i < n; i++)
         dependency_add(d, active[i]);
     free(active);

@@ -430,14 +430,6 @@ static void decode_state(const json_t *o, struct job_state *dst)
     memcpy(dst->reason, reason, sizeof reason);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    unsigned long x = strtoul(((const struct job_state *)a)->id, NULL, 10);
-    unsigned long y = strtoul(((const struct job_state *)b)->id, NULL, 10);
-
-    return (x > y) - (x < y);
-}
-
 static int take_states(json_t *answer, struct job_state **states, size_t *nstates, struct err *e)
 {
     const json_t *jobs = json_object_get(answer, "jobs");
@@ -462,7 +454,7 @@ static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybo
     if (!answer || take_states(answer, states, nstates, e))
         return -1;
     if (*nstates > 1)
-        qsort(*states, *nstates, sizeof **states, by_id);
+        qsort(*states, *nstates, sizeof **states, job_id_compare);
     return 0;
 }
 
