@@ -71,8 +71,8 @@ static json_t *run_private(const char *const argv[], struct child_end *c, bool *
     return NULL;
 }
 
-/* Adds a partition for each line "PartitionName=main ... Default=YES ...", with all
- * its nodes as unseen ones. */
+/* Adds a partition for each line "PartitionName=main ... Default=YES ...", with all its nodes as
+ * unseen ones. */
 static json_t *add_partitions(const char *text, struct cluster *dst)
 {
     char value[256];
