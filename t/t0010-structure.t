@@ -27,7 +27,8 @@ launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm|study plan workspace
 launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study|'\
 'script template container
-launcher/plan|launcher/host launcher/script launcher/stage launcher/study|look cost begin
+launcher/plan|launcher/host launcher/scheduler launcher/script launcher/stage '\
+'launcher/study|look cost begin
 launcher/remote|launcher/host launcher/script launcher/study|remote
 launcher/spec|launcher/host|spec_source
 launcher/status|launcher/energy launcher/host launcher/scheduler launcher/study|status watch

@@ -9,7 +9,7 @@ exits 0 "a study is made" \
     unetctl init one --data synth --set train.batch_per_gpu=4 --set train.epochs=3 \
     --set model.base=4 --set model.depth=2
 exits 0 "plan works" unetctl plan -C one --gpus 1..8
-like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' \
+like "$OUT" '8 runs on site generic .*at most 156.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' \
     "plan prints the cost of the runs"
 like "$OUT" 'about 16 training and 4 validation images' "plan prints the numbers of images"
 like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
@@ -139,13 +139,13 @@ unlike "$ERR" 'signal_s' "there is no such warning"
 exits 0 "plan for two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
 like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "small costs are not printed as 0.0 GPU-hours"
 
-exits 0 "a plan within the budget is accepted" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
+exits 0 "a plan within the budget is accepted" unetctl plan -C one --gpus 1..4 --max-gpu-hours 44
 exits 3 "a plan above the budget is refused" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
 like "$OUT" 'unet-g04-s1' "the plan is printed nevertheless"
-like "$ERR" '40.0 GPU-hours.* 10.0 more than --max-gpu-hours 30; --gpus 1..3 \(24.0\) would fit' \
+like "$ERR" '44.0 GPU-hours.* 14.0 more than --max-gpu-hours 30; --gpus 1..3 \(28.0\) would fit' \
     "the error names the GPU counts that fit the limit"
 exits 0 "options of sbatch count for the budget" \
-    unetctl plan -C one --gpus 1..4 --max-gpu-hours 30 -- --time=3:00:00
+    unetctl plan -C one --gpus 1..4 --max-gpu-hours 33 -- --time=3:00:00
 exits 3 "submit above the budget is refused" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 \
     --scheduler dry
 like "$ERR" 'error: nothing was submitted' "nothing was submitted"

@@ -577,7 +577,7 @@ like told/runs/command-g02-s1/attempt-1/FAILED 'MemoryError: rank 1' \
 
 # ---- a command of setup that fails
 engine_study setup "$srcdir/t/engine.sh" \
-    "  setup: ['. ./fails.sh', 'false || true', 'if false; then :; fi', 'module() { return 3; }', 'module load cuda/99', 'true']"
+    "  setup: ['. $TMP/setup/fails.sh', 'false || true', 'if false; then :; fi', 'module() { return 3; }', 'module load cuda/99', 'true']"
 echo 'false; return 1' >setup/fails.sh
 exits 1 "a failing command of setup fails the run" submit setup
 error=$(field setup/runs/command-g01-s1/attempt-1/FAILED 'd["error"]')
@@ -586,6 +586,11 @@ like <(echo "$error") "^setup failed: module load cuda/99 \(exit code 3\); corre
 ok "no rank was started" test ! -e setup/runs/command-g01-s1/attempt-1/told-0
 sed -i "s/'module load cuda.99'/'module load cuda || true'/" setup/study.yaml
 exits 0 "with || true it does not" unetctl submit -C setup --engine command --gpus 2 --wait
+sed -i "s,'[^']*fails.sh',&\, 'source \"./no such\"'," setup/study.yaml
+exits 1 "a file to source that is missing fails the run" \
+    unetctl submit -C setup --engine command --gpus 3 --wait
+like setup/runs/command-g03-s1/attempt-1/FAILED 'setup failed: source .*no such.* \(it is not there, seen from /.*\)' \
+    "FAILED has the line"
 
 # ---- a script that knows no attempt leaves log.csv in the run's folder
 unetctl generate -C bad --engine command --gpus 2 2>"$ERR" || diag <"$ERR"

@@ -189,8 +189,15 @@ unlike "$ERR" 'several' "says nothing of it"
 rm -rf st
 unetctl init st --site local -- ./a.out 2>"$ERR"
 exits 0 "plan of another program" unetctl plan -C st --gpus 1..3
-like "$ERR" 'engine command starts one rank on each node: on 2, 3 GPUs a rank has several GPUs' \
+like "$ERR" 'engine command starts one rank on a node: on 2, 3 GPUs it has several GPUs' \
     "names the rank that gets several GPUs"
+exits 0 "plan of a run on two nodes" unetctl plan -C st --gpus 3,4 --site generic
+like "$ERR" 'engine command: on 3, 4 GPUs a run has several nodes, and the program starts once '\
+'for each GPU; .*only counts that one node has \(2 GPUs here\)' \
+    "says that the program starts several times"
+exits 0 "its plan with ranks of its own choice" unetctl plan -C st --gpus 3 --site generic \
+    --set strategy=multi-worker
+unlike "$ERR" 'several nodes' "says nothing"
 
 # ---- bad words: one line, and nothing is left
 bad() { # TEXT REGEX INIT WORDS...

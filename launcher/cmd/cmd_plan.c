@@ -109,7 +109,7 @@ static json_t *encode_run(const struct plan *p, struct plan_forecast *f, size_t 
                           "seed", run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
                           "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
                           "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
-                          run_cost_gpu_hours(run, p->options.time_min), "disk_bytes",
+                          run_cost_gpu_hours(p, run), "disk_bytes",
                           (json_int_t)cost_of(p, f, run)->disk);
 
     if (f->measured[i] > 0)
@@ -242,8 +242,7 @@ static void print_run(const struct plan *p, struct plan_forecast *f, size_t i)
 
     if (p->options.time_min)
         snprintf(hours, sizeof hours, "%.*f",
-                 run_cost_decimals(run_cost_gpu_hours(run, p->options.time_min)),
-                 run_cost_gpu_hours(run, p->options.time_min));
+                 run_cost_decimals(run_cost_gpu_hours(p, run)), run_cost_gpu_hours(p, run));
     printf("%-*s %5d %5d %5d %-12s %9s %9.1f", id_width(&f->plan), run->id, l->gpus, l->nodes,
            l->tasks, layout_strategy_encode(l->strategy), hours,
            (double)cost_of(p, f, run)->disk / 1048576);
@@ -339,7 +338,7 @@ static void add_cost(struct plan_cost *c, const struct plan *p, const struct run
 {
     c->runs++;
     c->nmeasured += measured_s > 0;
-    c->hours += run_cost_gpu_hours(run, p->options.time_min);
+    c->hours += run_cost_gpu_hours(p, run);
     c->measured_hours += run->layout.gpus * measured_s / 3600;
 }
 
@@ -546,7 +545,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
         rc = w->plan.one_allocation
                  ? run_cost_limit("the allocation", f->total.hours, w->plan.options.time_min,
                                   given.max_gpu_hours, "only", e)
-                 : run_cost_check(&f->plan, true, w->plan.options.time_min, given.max_gpu_hours, e);
+                 : run_cost_check(&f->plan, true, given.max_gpu_hours, e);
     return rc;
 }
 

@@ -34,9 +34,14 @@
 #define AUTO_MEMORY (256LL << 20)
 #define TENSOR_BYTES 128   /* entry of a tensor in the header of weights and snapshots */
 
-double run_cost_gpu_hours(const struct run *run, int time_min)
+double run_cost_gpu_hours(const struct plan *plan, const struct run *run)
 {
-    return run->layout.gpus * (time_min / 60.0);
+    const struct layout *l = &run->layout;
+    bool whole = strcmp(plan->scheduler, "local") != 0 &&
+                 job_needs_whole_nodes(&plan->options, l->nodes, l->tasks);
+    int gpus = whole ? l->nodes * (int)plan->site.gpus_per_node : l->gpus;
+
+    return gpus * (plan->options.time_min / 60.0);
 }
 
 static int64_t round_to_blocks(int64_t bytes)
@@ -89,13 +94,13 @@ int64_t run_cost_stage(const struct study *study)
     return bytes;
 }
 
-static double total_hours(const struct plan *plan, int time_min, int most_gpus)
+static double total_hours(const struct plan *plan, int most_gpus)
 {
     double hours = 0;
 
     for (size_t i = 0; i < plan->count; i++)
         if (plan->runs[i].layout.gpus <= most_gpus)
-            hours += run_cost_gpu_hours(&plan->runs[i], time_min);
+            hours += run_cost_gpu_hours(plan, &plan->runs[i]);
     return hours;
 }
 
@@ -127,21 +132,21 @@ int run_cost_decimals(double hours)
 }
 
 /* Says which part of the plan would fit. Returns false if none does. */
-static bool describe_fit(const struct plan *plan, bool by_count, int time_min,
-                         double max_gpu_hours, char dst[240])
+static bool describe_fit(const struct plan *plan, bool by_count, double max_gpu_hours,
+                         char dst[240])
 {
     char counts[160];
     bool fits = false;
     int most = 0;
 
     for (size_t i = 0; i < plan->count; i++) {
-        fits |= run_cost_gpu_hours(&plan->runs[i], time_min) <= max_gpu_hours;
+        fits |= run_cost_gpu_hours(plan, &plan->runs[i]) <= max_gpu_hours;
         if (plan->runs[i].layout.gpus > most &&
-            total_hours(plan, time_min, plan->runs[i].layout.gpus) <= max_gpu_hours)
+            total_hours(plan, plan->runs[i].layout.gpus) <= max_gpu_hours)
             most = plan->runs[i].layout.gpus;
     }
     if (by_count && most) {
-        double hours = total_hours(plan, time_min, most);
+        double hours = total_hours(plan, most);
         encode_counts(plan, most, counts, sizeof counts);
         snprintf(dst, 240, "--gpus %s (%.*f) would fit", counts, run_cost_decimals(hours), hours);
         return true;
@@ -168,14 +173,13 @@ int run_cost_limit(const char *what, double hours, int time_min, double max_gpu_
                      (int)(time_min * max_gpu_hours / hours));
 }
 
-int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
-                   struct err *e)
+int run_cost_check(const struct plan *plan, bool by_count, double max_gpu_hours, struct err *e)
 {
     char fit[256];
-    bool fits = describe_fit(plan, by_count, time_min, max_gpu_hours, fit);
+    bool fits = describe_fit(plan, by_count, max_gpu_hours, fit);
 
     strcat(fit, fits ? ", as" : ", but");
-    return run_cost_limit("the runs", total_hours(plan, time_min, INT32_MAX), time_min,
+    return run_cost_limit("the runs", total_hours(plan, INT32_MAX), plan->options.time_min,
                           max_gpu_hours, fit, e);
 }
 
@@ -522,19 +526,30 @@ bool plan_advice_time(const struct plan *p, char dst[256])
     return true;
 }
 
-/* Warns of a rank that gets several GPUs: of a script that is for several ranks with the command
- * that starts them, of other programs with the counts. */
+/* Warns of a rank that gets several GPUs, and of engine command on several nodes, where it starts
+ * one rank per GPU: of a script that is for several ranks with the command that starts them, of
+ * other programs with the counts. */
 static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
 {
     const struct settings_program *section = study_engine(&plan->study, plan->study.engine);
     const char *words[COMMAND_WORDS_MAX];
-    struct counts wide = {"", 0};
+    struct counts wide = {"", 0}, copies = {"", 0};
+    bool chosen = strcmp(plan->study.strategy, "auto") != 0;
     struct buf path = {0}, init = {0}, text = {0};
     size_t n = 0;
 
     for (size_t i = 0; i < plan->count; i++)
         if (plan->runs[i].layout.gpus_per_task > 1 && !plan->runs[i].engine->embedded)
             add_count(&wide, plan->runs[i].layout.gpus);
+        else if (plan->runs[i].layout.nodes > 1 && !plan->runs[i].engine->is_python &&
+                 !plan->runs[i].engine->rank_per_gpu && !plan->runs[i].engine->embedded && !chosen)
+            add_count(&copies, plan->runs[i].layout.gpus);
+    if (*copies.text)
+        add_advice(dst, "engine %s: on %s %s a run has several nodes, and the program starts once "
+                   "for each GPU; unless it divides the work by RANK and WORLD_SIZE, each copy does "
+                   "all of it: plan only counts that one node has (%d GPU%s here), or name the "
+                   "engine that starts its ranks, such as mpi", plan->study.engine, copies.text,
+                   gpus_word(&copies), plan->site.gpus_per_node, plural(plan->site.gpus_per_node));
     if (!section || !*wide.text || !*section->script)
         return;
     words[n++] = section->script;
@@ -545,9 +560,9 @@ static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
     if (!init.failed && begin_suggest(init.data, plan->study.engine, words, n, &text))
         add_advice(dst, "%s", text.data);
     else
-        add_advice(dst, "engine %s starts one rank on each node: on %s %s a rank has several GPUs, "
-                   "which the program itself must use; for one rank per GPU set engine: mpi or "
-                   "strategy: multi-worker", plan->study.engine, wide.text, gpus_word(&wide));
+        add_advice(dst, "engine %s starts one rank on a node: on %s %s it has several GPUs, which the "
+                   "program itself must use; for one rank per GPU set engine: mpi or strategy: "
+                   "multi-worker", plan->study.engine, wide.text, gpus_word(&wide));
     buf_destroy(&path);
     buf_destroy(&init);
     buf_destroy(&text);

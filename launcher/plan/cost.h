@@ -15,8 +15,9 @@
     {"max-gpu-hours", 0, CLI_DOUBLE, "H", \
      "refuse (exit 3) what may cost more: time limit x GPUs, summed", &(max), 1e-9, 1e12}
 
-/* Returns GPUs x time limit in hours, or 0 without a limit. */
-double run_cost_gpu_hours(const struct run *run, int time_min);
+/* Returns GPUs x time limit in hours, or 0 without a limit. Of a job that has its nodes exclusively
+ * all GPUs of the nodes count. */
+double run_cost_gpu_hours(const struct plan *plan, const struct run *run);
 
 /* Returns the decimals for printing GPU-hours: 1, or 3 below 0.1. */
 int run_cost_decimals(double hours);
@@ -46,8 +47,7 @@ int run_cost_limit(const char *what, double hours, int time_min, double max_gpu_
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
  * or by how much the plan exceeds max_gpu_hours, and what would fit: with by_count, which of its
  * smaller GPU counts; otherwise, fewer runs. */
-int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
-                   struct err *e);
+int run_cost_check(const struct plan *plan, bool by_count, double max_gpu_hours, struct err *e);
 
 /* STUDY/split.json lists which images train and which validate. */
 

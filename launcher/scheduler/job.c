@@ -508,12 +508,9 @@ static void add_word(struct job_words *dst, const struct job_options *o, const s
         append_word(dst, "--%s", w->name);
 }
 
-/* Returns whether the job must have its nodes exclusively. It must if the user requests that, or if
- * the tasks cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a
- * partly used node, and 2+1 would become 1+2. */
-static bool job_needs_whole_nodes(const struct job *job)
+bool job_needs_whole_nodes(const struct job_options *o, int nodes, int tasks)
 {
-    return job->options.exclusive || (job->nodes > 0 && job->tasks % job->nodes != 0);
+    return o->exclusive || (nodes > 0 && tasks % nodes != 0);
 }
 
 /* Adds the request for CPUs and GPUs. All but --gpus-per-task are the same for each node, or leave
@@ -537,7 +534,7 @@ static void add_resources(struct job_words *dst, const struct job *job)
 {
     struct job_options chosen = job->options;
 
-    chosen.exclusive = job_needs_whole_nodes(job);
+    chosen.exclusive = job_needs_whole_nodes(&job->options, job->nodes, job->tasks);
     append_word(dst, "--nodes=%d", job->nodes);
     append_word(dst, "--ntasks=%d", job->tasks);
     add_gpus(dst, job);

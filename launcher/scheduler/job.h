@@ -74,6 +74,11 @@ struct job {
  * its value is missing or invalid; or extra is full. o then holds the words before it. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
+/* Returns whether a job of so many nodes and tasks must have its nodes exclusively. It must if the
+ * user requests that, or if the tasks cannot be divided evenly among the nodes: on a shared cluster
+ * Slurm may begin with a partly used node, and 2+1 would become 1+2. */
+bool job_needs_whole_nodes(const struct job_options *o, int nodes, int tasks);
+
 /* Returns a value of --mem in MiB, or -1 if it is invalid. The unit is K (rounded up to MiB), M,
  * G or T, in either case; a plain number is in MiB. */
 long job_mem_decode(const char *text);

@@ -362,7 +362,7 @@ int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu
     if (!(max_gpu_hours > 0) || !plan->count)
         return 0;
     if (!plan->one_allocation)
-        return run_cost_check(plan, by_count, plan->options.time_min, max_gpu_hours, e);
+        return run_cost_check(plan, by_count, max_gpu_hours, e);
     for (size_t i = 1; i < plan->count; i++)
         if (plan->runs[i].layout.gpus > largest->layout.gpus)
             largest = &plan->runs[i];

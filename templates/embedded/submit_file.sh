@@ -8,18 +8,26 @@
 export PATH SLURM_EXPORT_ENV=ALL # without PATH in its environment, the shell has one of its own
 unset SRUN_EXPORT_ENV
 # A line of setup that fails ends the run, unless it says "|| true". What happens in files that it
-# sources does not count.
+# sources does not count, but that one is missing does.
 bad_setup=''
 # shellcheck disable=SC2317,SC2329 # the trap calls it
-note_setup() { # EXIT_CODE LINE SOURCED_FROM
-    local line
+note_setup() { # EXIT_CODE LINE SOURCED_FROM COMMAND
+    local line why="exit code $1"
+    if [ -n "$3" ]; then return; fi
     line=$(sed -n "$2s/^[ \t]*//p" "$0")
-    case $3:$line in
-    :'source '* | :'. '*) ;;
-    :*) bad_setup=${bad_setup:-"${line:-a command} (exit code $1)"} ;;
+    case $line in
+    'source '* | '. '*)
+        eval "set -- ${4#* }"
+        case $1 in */*) ;; *) set -- "$(type -P "$1" || echo "$1")" ;; esac
+        if [ -r "$1" ]; then return; fi
+        why="it is not there, seen from $PWD"
+        ;;
     esac
+    bad_setup=${bad_setup:-"${line:-a command} ($why)"}
 }
-if [ -n "${BASH_VERSION:-}" ]; then trap 'note_setup $? $LINENO "${BASH_SOURCE[1]:-}"' ERR; fi
+if [ -n "${BASH_VERSION:-}" ]; then
+    trap 'note_setup $? $LINENO "${BASH_SOURCE[1]:-}" "$BASH_COMMAND"' ERR
+fi
 {{setup}}
 trap - ERR
 {{env}}
