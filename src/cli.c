@@ -622,9 +622,15 @@ static int print_completion(const struct cli_program *p, const char *shell)
 
 static int run_program(const struct cli_program *p, int argc, char **argv)
 {
+    static char help[] = "--help";
+
     if (argc < 2) {
         log_error("a verb is missing (%s --help lists them)", p->name);
         return ERR_USAGE;
+    }
+    if (strcmp(argv[1], "help") == 0 && argc > 2) { /* as VERB --help */
+        memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[argc - 1] = help;
     }
     if (is_help(argv[1]) || strcmp(argv[1], "help") == 0)
         return print_program_help(p), 0;

@@ -39,6 +39,10 @@ for program in unetctl unet-train; do
     ok '... nothing is printed on stdout' test ! -s "$OUT"
     exits 0 "$program --version" $program --version
     like "$OUT" "^$program [0-9]+\.[0-9]+" '... prints name and version'
+    exits 2 "$program help xyzzy" $program help xyzzy
+    like "$ERR" "unknown verb 'xyzzy'" '... is as xyzzy --help'
+    exits 0 "$program help $(verbs $program | sed -n 1p)" $program help "$(verbs $program | sed -n 1p)"
+    like "$OUT" "^Usage: $program $(verbs $program | sed -n 1p)" '... is the help of a verb'
     exits 0 "$program --help" $program --help
     cp "$OUT" "$TMP/help"
     ok '... fits on a screen' no_longer_than "$height" "$TMP/help"

@@ -74,6 +74,15 @@ exits 0 "a setting that it sets is one" unetctl config -C sim --set train.batch_
 like "$OUT" '^train.batch_per_gpu: 8$' "with its value"
 exits 0 "without the trainer's network no size is wrong" \
     unetctl plan -C one --engine command --set command.script="$TMP/simulate" --set data.height=1 --gpus 1
+while IFS='#' read -r pattern error; do
+    exits 3 "a bad log.pattern is refused" unetctl plan -C sim --set log.pattern="$pattern"
+    like "$ERR" "log.pattern: '.*' $error" "one line says why"
+done <<'EOF'
+(#is no regular expression; byte 1: missing closing parenthesis
+epoch ([0-9]+)#has no named group, so that nothing would be read of a log; write one such as
+EOF
+exits 2 "watch of a study that was never submitted" unetctl watch -C sim
+like "$ERR" "sim has no runs to watch; type 'unetctl submit" "says what to type"
 exits 0 "a study of a script" unetctl init py --engine pytorch --script train.py
 is "$(grep -cv '^#' py/study.yaml)" 8 "study.yaml has what is needed"
 exits 0 "its plan" unetctl plan -C py --gpus 1..3

@@ -47,6 +47,14 @@ ok "results.csv names the log of the other seed" \
     cmp "known/logs/$log" known/runs/unet-g02-s2/attempt-1/log.csv
 rm -r known s/runs/unet-g02-s2 s/logs/log_2_s2.csv
 
+# Folders that are no run's.
+mkdir -p s/runs/notes s/runs/unet-g08-s2/attempt-1
+unetctl collect -C s >"$OUT" 2>"$ERR"
+is "$? $(tail -n +2 s/logs/results.csv | cut -d, -f1,7 | paste -sd' ')" \
+    "1 unet-g08-s2,corrupt unet-g01-s1,done unet-g02-s1,done" \
+    "a folder of the user's is no run, and one without run.json makes none up"
+rm -r s/runs/notes s/runs/unet-g08-s2
+
 # Runs that are wanted and missing.
 sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml
 exits 1 "a count that was never submitted is incomplete" unetctl collect -C s

@@ -72,6 +72,8 @@ static int generate_all(const struct plan *plan, struct err *e)
                  : 0;
 
     atomicfile_batch_abort(&g.files);
+    for (size_t i = 0; rc && i < plan->count; i++)
+        attempt_remove_empty(plan, &plan->runs[i], 1);
     if (rc)
         return -1;
     log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "

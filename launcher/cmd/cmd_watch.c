@@ -87,6 +87,20 @@ static int publish(void *arg, const struct status_list *list, double again_s, st
     return rc;
 }
 
+/* Refuses a study that has no runs. */
+static int check_runs(const struct workspace *w, struct err *e)
+{
+    struct setting_lines ids;
+
+    if (run_dir_list(w->plan.study.dir, &ids, e))
+        return -1;
+    bool some = ids.count;
+    setting_clear_lines(&ids);
+    return some ? 0
+           : err_set(e, ERR_USAGE, "%s has no runs to watch; type 'unetctl submit --gpus LIST'",
+                     w->plan.study.dir);
+}
+
 static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
@@ -114,6 +128,8 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
     }
     for (int i = 0; rc == 0 && i < noperands; i++)
         rc = run_dir_check_id(w->plan.study.dir, operands[i], e);
+    if (rc == 0 && !noperands && !left.all)
+        rc = check_runs(w, e);
     if (rc == 0)
         rc = watch_runs(w, &watch, e);
     if (left.rounds || (rc == 0 && !noperands))

@@ -147,7 +147,11 @@ static void read_run(const void *arg, const char *name, struct result *r)
     const struct study *study = arg;
     struct log_form form = run_log_form(study);
     struct err why; /* ignored: the row's note says it */
+    char dir[PATH_MAX];
 
+    path_format(dir, "%s/runs/%s", study->dir, name);
+    if (!path_has_file(dir, "run.json") && !path_has_file(dir, "attempt-1"))
+        return; /* a folder that is no run's; without a name the row is left out */
     result_set_text(r->run, sizeof r->run, name);
     run_folder_read(study->dir, name, &form, r, &why);
 }
@@ -258,15 +262,17 @@ static int add_label(struct wanted_runs *wanted, const char *text, size_t n, con
     return 0;
 }
 
-/* Lists the labels of the study's variants, or its own. If no run has one of them, as after --vary,
- * those that runs have are listed instead. */
+/* Lists the labels of the study's variants, or its own. If no run whose plan can be read has one of
+ * them, as after --vary, those that such runs have are listed instead. */
 static int list_labels(const struct plan *p, const struct results *table, struct wanted_runs *dst,
                        struct err *e)
 {
     char label[RUN_LABEL_SIZE];
-    bool some = !table->count;
+    bool some = true;
     int rc = 0;
 
+    for (size_t k = 0; k < table->count; k++)
+        some &= !table->rows[k].gpus;
     for (size_t i = 0; rc == 0 && i < (p->nvariants ? p->nvariants : 1); i++) {
         const struct study *s = p->nvariants ? &p->variants[i].study : &p->study;
         const struct engine *engine = engine_find(s->engine, e);
@@ -281,8 +287,9 @@ static int list_labels(const struct plan *p, const struct results *table, struct
     }
     dst->nlabels = some ? dst->nlabels : 0;
     for (size_t k = 0; rc == 0 && !some && k < table->count; k++)
-        rc = add_label(dst, table->rows[k].run, collect_label_size(&table->rows[k]),
-                       table->rows[k].engine, e);
+        if (table->rows[k].gpus)
+            rc = add_label(dst, table->rows[k].run, collect_label_size(&table->rows[k]),
+                           table->rows[k].engine, e);
     return rc;
 }
 

@@ -596,6 +596,17 @@ int attempt_generate(const struct plan *p, const struct run *run, int attempt,
                                                                                                 : 0;
 }
 
+void attempt_remove_empty(const struct plan *p, const struct run *run, int attempt)
+{
+    char path[PATH_MAX], name[48];
+
+    snprintf(name, sizeof name, "attempt-%d", attempt);
+    run_dir_path(p->study.dir, run->id, name, path);
+    (void)files_rmdir(path);
+    run_dir_path(p->study.dir, run->id, NULL, path);
+    (void)files_rmdir(path);
+}
+
 bool attempt_is_whole(const struct plan *p, const struct run *run, int attempt, struct err *why)
 {
     char attempt_name[32], path[PATH_MAX];

@@ -36,6 +36,9 @@ int attempt_check(const struct plan *p, const struct run *run, struct err *e);
 int attempt_generate(const struct plan *p, const struct run *run, int attempt,
                      struct atomicfile_batch *files, struct err *e);
 
+/* Removes the attempt's folders, if they are empty, as after a batch that could not be written. */
+void attempt_remove_empty(const struct plan *p, const struct run *run, int attempt);
+
 /* Checks the files of an attempt that has not begun: the run's run.json must be valid, and
  * attempt-K and both scripts must exist. A run.json of the attempt itself is not checked. Returns
  * whether they are complete, and else the reason in *why. */

@@ -578,6 +578,8 @@ static int write_files(const struct plan *p, const struct batch *b, struct err *
     if (rc == 0)
         rc = atomicfile_batch_commit(&w.files, e);
     atomicfile_batch_abort(&w.files);
+    for (size_t i = 0; rc && i < b->count; i++)
+        attempt_remove_empty(p, &b->items[i].run, b->items[i].attempt);
     return rc;
 }
 

@@ -47,6 +47,10 @@ static void check_files(void)
        "an attempt has three files");
     ok(demo_has("runs/unet-g01-s1/attempt-1") && !demo_has("runs/unet-g01-s1/run.json"),
        "its folder exists before its files");
+    atomicfile_batch_abort(&files);
+    attempt_remove_empty(&w.plan, &run, 1);
+    ok(!demo_has("runs/unet-g01-s1"), "which is removed when these cannot be written");
+    ok(attempt_generate(&w.plan, &run, 1, &files, &e) == 0, "it is made again");
     atomicfile_abort(files.files[--files.count]);
     ok(atomicfile_batch_commit(&files, &e) == 0 &&
            demo_has("runs/unet-g01-s1/submit_file.sh") &&
