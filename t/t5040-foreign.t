@@ -489,6 +489,26 @@ like <(tr -s '\n ' ' ' <"$OUT") 'The clock of 4 logs counts in steps of 1 s, up 
 'steady interval: its time is a mean' \
     "and the report says that it is a mean"
 
+# What a median does not show: with 4 GPUs each third epoch stalls.
+law() { # DIR COUNTS TIME: logs of 30 epochs with 3 seeds, by the time of epoch e with n GPUs
+    mkdir "$1"
+    for n in $2; do for s in 1 2 3; do
+        awk -v n="$n" -v s="$s" 'BEGIN { print "epoch,epoch_time,loss,val_accuracy"
+            for (e = 0; e < 30; e++) printf "%d,%.4f,%.3f,%.4f\n", e, \
+                ('"$3"') * (1 + .003 * s + .001 * (e % 7)), 2 / (e + 1) + s / 1000, \
+                .9 - .3 / (e + 1) + s / 1000 }' \
+            >"$1/log_${n}_s$s.csv"
+    done; done
+}
+law stall "1 2 4" '10 / n + (n == 4 && e % 3 == 0 ? 47.5 : 0)'
+exits 0 "epochs that stall" unetctl report --logs stall --text --json stall.json
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 2 GPUs: 2.00x faster' "a count whose epochs take longer in sum is not used"
+like words 'But: With 4 GPUs the efficiency is 0.14 by the means of steady epochs, but 1.00 by their medians' \
+    "and the report says why"
+is "$(json stall.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \
+    "[1.0, 1.0, 0.14]" "its numbers are those of the verdict"
+
 # Too few runs.
 mkdir empty one failed flat
 exits 7 "an empty folder is an error" unetctl report --logs empty

@@ -174,8 +174,8 @@ static void rules_compute(struct rule rules[RULES_COUNT], const struct analysis 
             "quality its changes. Medians have order-statistic intervals, which assume nothing.");
     check_comparison(&rules[6], &f);
     set_rule(&rules[7], RULE_MET,
-        "Medians, because %ss have slow outliers; smallest and largest run%s are shown by "
-        "themselves.", interval,
+        "Medians, because %ss have slow outliers, unless means contradict them; smallest and "
+        "largest run%s are shown by themselves.", interval,
         f.stepped ? "" : ", and the first epoch, which is the tail,");
     check_setup(&rules[8], &f);
     if (f.records)

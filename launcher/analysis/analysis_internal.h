@@ -16,6 +16,9 @@ void series_rows_complete(struct result *r, const struct series_facts *facts);
  * one measure of quality: a run of which only another is known has none. */
 void series_rows_measure(struct series *s, const struct series_facts *facts);
 
+/* An interval longer than so many steady ones is exceptional if few are. */
+#define SERIES_GAP 20
+
 /* Scales times and work of runs whose intervals are steps (result.stepped) to the work of an epoch
  * of the same count, or, if no run has epochs, to that of an interval of the first run; with weak
  * they are in proportion to the GPUs. Where some runs have epochs and the work is unknown, times

@@ -293,9 +293,8 @@ bool disturbance_is_slow(const struct disturbance *d)
 /* so is one that adds up to more than its job took, beyond this part and these seconds */
 #define OVERLONG 1.1
 #define OVERLONG_S 3
-/* and one with an interval longer than so many steady ones and this part of the run; where more
+/* and one with an interval longer than SERIES_GAP steady ones and this part of the run; where more
  * than this part of its intervals are, they are not exceptions (make simulate, area gap) */
-#define GAP 20
 #define GAP_SHARE 0.1
 
 __attribute__((format(printf, 3, 4)))
@@ -509,10 +508,21 @@ static double find_gap(const struct result *r)
 
     for (size_t i = 1; r->curve && i < r->curve->n; i++) {
         longest = fmax(longest, r->curve->seconds[i]); /* which may be NaN */
-        n += r->curve->seconds[i] > GAP * r->median_epoch_s;
+        n += r->curve->seconds[i] > SERIES_GAP * r->median_epoch_s;
     }
     return n && (double)n <= fmax(1, GAP_SHARE * (double)r->curve->n) &&
            longest > GAP_SHARE * sum_of_log(r) ? longest : 0;
+}
+
+static void add_means(struct decision *d, const struct series *s)
+{
+    if (s->means.gpus)
+        add_caveat(d, CAVEAT_MEANS,
+            "With %d GPUs the efficiency is %.2f by the means of steady %ss, but %.2f by their "
+            "medians: some %ss take far longer than most, such as those with an evaluation or a "
+            "checkpoint. So every steady %s of this report is a mean.", s->means.gpus,
+            series_efficiency(s, series_find(s, s->means.gpus))->value, series_interval(s),
+            s->means.median, series_interval(s), series_interval(s));
 }
 
 static void add_gaps(struct decision *d, const struct series *s)
@@ -749,6 +759,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_flat(d, s);
     add_all_ranks(d, s);
     add_uncovered(d, s);
+    add_means(d, s);
     add_gaps(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);

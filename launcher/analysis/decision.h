@@ -214,6 +214,7 @@ enum caveat_kind {
     CAVEAT_ALL_RANKS,      /* logs have a row for each rank */
     CAVEAT_LONG_LOGS,      /* logs add up to more than their jobs took */
     CAVEAT_SHORT_LOGS,     /* logs cover less than half of their jobs */
+    CAVEAT_MEANS,          /* medians of epochs hide slow ones (series.means) */
     CAVEAT_GAP,            /* an interval of some run is as long as many others */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */

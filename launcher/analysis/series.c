@@ -17,6 +17,9 @@
 /* Counts whose images per epoch and GPU differ by less than this part have the same work per
  * GPU. */
 #define SAME_WORK 0.1
+/* Speed-ups by the means of intervals that lie outside those by their medians, with their interval,
+ * by more than this factor contradict them. */
+#define MEANS_APART 1.1
 
 /* The groups of a run: runs with the most common batch per GPU, and runs with the most common
  * global batch. A run may be in both, as the base case is. With one count or unknown batches, all
@@ -30,6 +33,33 @@ struct mode_split {
     long batch_per_gpu, global_batch; /* of the groups; 0: unknown */
 };
 
+/* Fills dst with the steady intervals in ascending order. Returns their number. */
+static size_t sort_steady(const struct result *r, double *dst)
+{
+    size_t n = curve_steady(r->curve, r->curve->seconds, dst);
+
+    stat_sort(dst, n);
+    return n;
+}
+
+/* Returns the mean over the median of a run's steady intervals, without a single exceptional one; 1
+ * if that is unknown, or if its times are means already. */
+static double mean_share(const struct result *r)
+{
+    double *sorted = r->curve && isnan(r->clock_step_s) ? calloc(r->curve->n + 1, sizeof *sorted)
+                                                        : NULL;
+
+    if (!sorted)
+        return 1;
+    size_t n = sort_steady(r, sorted);
+    double median = n ? median_of_sorted(sorted, n) : NAN;
+    if (n > 2 && sorted[n - 1] > SERIES_GAP * median && !(sorted[n - 2] > SERIES_GAP * median))
+        n--;
+    double share = stat_mean(sorted, n) / median;
+    free(sorted);
+    return isfinite(share) ? share : 1;
+}
+
 /* Returns by what factor the times of a run were scaled to other work (series_rows_scale). */
 static double scale_of_work(const struct result *r)
 {
@@ -37,10 +67,10 @@ static double scale_of_work(const struct result *r)
 
     if (!sorted)
         return 1;
-    size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
-    stat_sort(sorted, n);
+    size_t n = sort_steady(r, sorted);
     double scale = n ? r->median_epoch_s / median_of_sorted(sorted, n) : 1;
     free(sorted);
+    scale /= r->series.mean ? mean_share(r) : 1;
     return isfinite(scale) ? scale : 1;
 }
 
@@ -50,11 +80,10 @@ static struct interval epochs_interval(const struct result *r, double level)
     struct interval i = interval_none();
     double *sorted;
 
-    if (!r->curve || r->curve->n < 3 || !isnan(r->clock_step_s) ||
+    if (!r->curve || r->curve->n < 3 || !isnan(r->clock_step_s) || r->series.mean ||
         !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
-    size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
-    stat_sort(sorted, n);
+    size_t n = sort_steady(r, sorted);
     double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
     for (size_t k = 0; k < n; k++)
         sorted[k] *= scale;
@@ -306,6 +335,54 @@ static int fill_series(struct series *s, struct err *e)
     return 0;
 }
 
+/* Returns the median over runs of the mean steady interval. */
+static double mean_interval(const struct series_point *p, double *room)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nruns; i++)
+        if (!isnan(p->rows[i].median_epoch_s))
+            room[n++] = p->rows[i].median_epoch_s * mean_share(&p->rows[i]);
+    return stat_median(room, n);
+}
+
+/* Makes the steady intervals of all rows means if a speed-up by these contradicts that by medians:
+ * the work of a run takes the sum of its intervals, of which slow ones may be a large part. */
+static int choose_means(struct series *s, struct err *e)
+{
+    double *room = mem_zero(s->nrows + 1, sizeof *room, e), worst = MEANS_APART;
+
+    if (!room)
+        return -1;
+    double base = s->npoints ? mean_interval(s->points, room) : NAN;
+    for (size_t i = 1; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        const struct ratio *r = &p->speedup[QUANTITY_STEADY_EPOCH];
+        double mean = base / mean_interval(p, room);
+        bool known = interval_is_known(&r->interval);
+        double apart = fmax(mean / (known ? r->interval.high : r->value),
+                            (known ? r->interval.low : r->value) / mean);
+        if (!(apart > worst))
+            continue;
+        worst = apart;
+        s->means.gpus = p->gpus;
+        s->means.median = series_efficiency(s, p)->value;
+    }
+    free(room);
+    if (!s->means.gpus)
+        return 0;
+    for (size_t i = 0; i < s->nrows; i++) {
+        double share = mean_share(&s->rows[i]);
+        s->rows[i].median_epoch_s *= share;
+        s->rows[i].units_per_s /= share;
+        s->rows[i].series.mean = true;
+    }
+    free(s->points);
+    s->points = NULL;
+    s->npoints = 0;
+    return fill_series(s, e);
+}
+
 static long batch_of_result(const struct result *r, enum mode_group g)
 {
     return g == MODE_PER_GPU ? r->batch_per_gpu : r->global_batch;
@@ -482,7 +559,7 @@ static int create_series(struct series *dst, const struct result *rows,
     series_rows_measure(dst, facts);
     series_rows_scale(dst->rows, dst->nrows, mode == SERIES_WEAK);
     dst->mixed = dst->nrows < n;
-    return fill_series(dst, e);
+    return fill_series(dst, e) || choose_means(dst, e) ? -1 : 0;
 }
 
 const char *series_quantity_name(const struct series *s, enum quantity q)

@@ -95,6 +95,9 @@ struct series {
     bool logged;      /* the time of whole runs is what logs have, not that of jobs */
     bool fake_gpus; /* of some point */
     bool by_units; /* all points have unit_efficiency */
+    /* Steady epochs are means over a run, as the efficiency of this count by their medians, which
+     * is `median`, is another one (series.c); gpus 0: they are medians. */
+    struct { int gpus; double median; } means;
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all whole runs did the same work, such as epochs */
     long one_epoch; /* the index of the epoch that QUANTITY_ONE_EPOCH is */

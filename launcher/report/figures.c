@@ -307,9 +307,9 @@ static void make_epoch_time(struct chart *c, const struct report *r)
     if (stepped)
         series_describe_work(series_of(r, 0), work, sizeof work);
     start(c, "epoch_time", "", "seconds", 2,
-          stepped ? "Median of the intervals after warming up. Bars: interval of 95 %%, or the range "
+          stepped ? "Steady intervals, after warming up. Bars: interval of 95 %%, or the range "
                     "of the runs. Small dots: single runs."
-                  : "Filled: median of the epochs after warming up. Open: the first epoch. Bars: "
+                  : "Filled: steady epochs, after warming up. Open: the first epoch. Bars: "
                     "interval of 95 %%, or the range of the runs. Small dots: single runs.");
     snprintf(c->title, sizeof c->title, "Time %s %s", *work ? "of" : "per",
              *work ? work : stepped ? "interval" : "epoch");

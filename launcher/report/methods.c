@@ -89,7 +89,8 @@ static void add_times(struct buf *b, const struct series *s, const struct series
         buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs", base->gpus,
                  plural(base->gpus), series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median);
     if (!series_is_rates(s))
-        buf_addf(b, " of the median over all %ss after warming up", series_interval(s));
+        buf_addf(b, " of the %s over all %ss after warming up", s->means.gpus ? "mean" : "median",
+                 series_interval(s));
     buf_add(b, ").\n");
     if (isfinite(speedup->value)) {
         buf_addf(b, "With %d GPUs ", p->gpus);

@@ -200,6 +200,7 @@ struct result {
          * compare as wholes only where it is the same; 0: unknown. */
         long work;
         bool energy_estimated; /* energy.gpus_j was not measured: series_facts.watts_per_gpu */
+        bool mean; /* median_epoch_s and units_per_s are by the mean of the epochs (series.means) */
     } series;
 
     /* How fast it was. */
@@ -341,7 +342,7 @@ enum quantity {
     QUANTITY_FIRST_EPOCH,  /* the epoch with index 0, which includes warming up */
     /* A single epoch (series_facts.epoch), which the reference notebook compares. */
     QUANTITY_ONE_EPOCH,
-    QUANTITY_STEADY_EPOCH, /* median of the epochs after warming up */
+    QUANTITY_STEADY_EPOCH, /* median or mean of the epochs after warming up */
     QUANTITY_COMM,         /* exposed communication in a steady epoch */
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */

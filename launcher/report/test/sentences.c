@@ -689,6 +689,8 @@ static struct sentence caveats[] = {
     {"The logs have N epochs with N GPUs? and N with N, the same number for each GPU: .*",
      is_always, {0}, 0},
     {"The logs of N of N runs? cover less than half of their jobs, .*", is_always, {0}, 0},
+    {"With N GPUs the efficiency is X by the means of steady (epoch|interval)s, but X by .*",
+     is_always, {0}, 0},
     {"One (epoch|interval) of N of N runs? is far longer than the others, .*", is_always, {0}, 0},
     {"The quality is meaningless: .*", is_always, {0}, 0},
     {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
