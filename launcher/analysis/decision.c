@@ -13,17 +13,27 @@
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
+static double base_quality(const struct series *s)
+{
+    return fabs(s->points[0].q[QUANTITY_QUALITY].median);
+}
+
+static bool is_relative(const struct decision_rule *rule, const struct series *s)
+{
+    return rule->is_share || (!rule->chosen && !s->is_share && base_quality(s) > 1);
+}
+
 double decision_margin(const struct decision_rule *rule, const struct series *s)
 {
-    return rule->is_share ? rule->margin * fabs(s->points[0].q[QUANTITY_QUALITY].median)
-                          : rule->margin;
+    return rule->margin * (is_relative(rule, s) ? base_quality(s) : 1);
 }
 
 static void describe_quality_rule(struct buf *b, const struct decision_rule *rule,
                                   const struct series *s, const char *quality)
 {
-    double scale = rule->is_share ? 100 : 1;
-    const char *unit = rule->is_share ? " % of the base case's" : "";
+    bool relative = is_relative(rule, s);
+    double scale = relative ? 100 : 1;
+    const char *unit = relative ? " % of the base case's" : "";
 
     buf_addf(b, " %s is judged by its change from the base case, with %s: it holds where that lies "
              "%s%.3g%s, %s where it lies %s, and is undecided otherwise and where a count has one "
@@ -38,6 +48,9 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
              "not shown to be less.",
              scale * QUALITY_COLLAPSE * rule->margin, unit, s->lower ? "above" : "below",
              series_collapsed(s), 100 * QUALITY_COLLAPSE_SHARE, series_collapsed(s));
+    if (relative && !rule->is_share)
+        buf_addf(b, " Values are beyond 1, so the margin of %.3g is a share of them; quality.margin "
+                 "sets another one.", rule->margin);
 }
 
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,

@@ -184,12 +184,14 @@ struct decision_rule {
     double efficiency; /* the least */
     double margin;     /* the quality may be worse by less than this */
     bool is_share;     /* margin is a part of the base case's median */
+    /* The study sets margin. Otherwise it is such a part of values beyond 1, such as percent. */
+    bool chosen;
     /* of a sequential design (design.h), whose pairs decide quality; NULL: the sample is fixed */
     const struct quality_looks *looks;
 };
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
-#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN, false, NULL}
+#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN, false, false, NULL}
 
 /* A larger efficiency is suspect: caches may explain it, or other work that slowed the base case
  * down. */

@@ -240,6 +240,7 @@ void rounds_rule(const struct study *s, struct decision_rule *rule, struct serie
 {
     rule->efficiency = s->report.efficiency;
     settings_decode_margin(s->quality.margin, &rule->margin, &rule->is_share);
+    rule->chosen = study_sets(s, "quality.margin");
     facts->unit = s->work.unit;
     if (strcmp(s->work.mode, "weak") == 0)
         facts->mode = SERIES_WEAK;

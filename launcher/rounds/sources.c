@@ -33,7 +33,7 @@ static void set_rule(struct sources *s, const struct study *study)
         result_set_text(s->unit, sizeof s->unit, study->work.unit);
         s->mode = facts.mode;
     } else if (rule.efficiency != s->rule.efficiency || rule.margin != s->rule.margin ||
-               rule.is_share != s->rule.is_share)
+               rule.is_share != s->rule.is_share || rule.chosen != s->rule.chosen)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", study->name, rule.efficiency, study->quality.margin);
     s->ruled = true;

@@ -317,13 +317,18 @@ bool study_has_images(const struct study *s)
     return s->data.dir && *s->data.dir;
 }
 
+bool study_sets(const struct study *s, const char *path)
+{
+    const struct setting *k = setting_find(settings_of_study, path);
+
+    return k && s->origins.at[k - settings_of_study].layer >= YAML_STUDY;
+}
+
 bool study_has(const struct study *s, const char *path)
 {
     const struct setting *k = setting_find(settings_of_study, path);
 
-    return study_has_images(s) ||
-           (k && (!setting_is_of_trainer(k) ||
-                  s->origins.at[k - settings_of_study].layer >= YAML_STUDY));
+    return study_has_images(s) || (k && (!setting_is_of_trainer(k) || study_sets(s, path)));
 }
 
 bool study_runs_trainer(const struct study *s)

@@ -108,6 +108,9 @@ bool study_has_images(const struct study *s);
  * the user's. */
 bool study_runs_trainer(const struct study *s);
 
+/* Returns whether the study, the environment or the command line sets this key. */
+bool study_sets(const struct study *s, const char *path);
+
 /* Returns whether this key is in force. In a study without images, keys of the trainer
  * (setting_is_of_trainer) are in force only if the study, the environment or the command line sets
  * them. */

@@ -233,7 +233,7 @@ static void check_unbounded(void)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, i < 3 ? 10.123 + 0.1 * i : 0);
     compute();
     is_str(verdict_of(2), "undecided", "times of 0 show nothing");
-    rule = (struct decision_rule){0.4, 0.05, false, NULL};
+    rule = (struct decision_rule){0.4, 0.05, false, true, NULL};
     results_destroy(&table);
     for (int i = 0; i < 6; i++)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)
@@ -436,6 +436,7 @@ static void check_lower(void)
         state[i] = d.state[i], change[i] = d.quality[i].change.difference;
     ok(d.quality[3].state == QUALITY_FALLS, "IoU falls with 8 GPUs");
     make_loss(true);
+    rule.chosen = true;
     compute();
     bool same = true;
     for (int i = 1; i < 5; i++)
@@ -444,7 +445,16 @@ static void check_lower(void)
     ok(same && d.quality[3].state == QUALITY_FALLS, "and a loss that rises as much");
     ok(!d.unlearnt && d.quality[3].ncollapsed == 0, "of a loss neither is known");
 
-    rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true, NULL};
+    struct buf words = {0};
+    rule.chosen = false;
+    compute();
+    near(d.rule.margin, 0.191, 1e-3, "of values beyond 1 the built-in margin is a share");
+    ok(d.quality[3].state == QUALITY_HOLDS, "so a loss of 19.1 that rises by 0.02 holds");
+    decision_describe_rule(&words, &rule, &s[0], "val_loss");
+    ok(strstr(words.data, "it holds where that lies below 1 % of the base case's") &&
+           strstr(words.data, "quality.margin sets another one."), "and the rule says it");
+    buf_destroy(&words);
+    rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true, true, NULL};
     compute();
     near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_QUALITY].median, 1e-12,
          "a margin may be a part of the base case");
@@ -517,7 +527,7 @@ static void check_collapse(void)
                 if (kind)
                     make_loss(true);
                 for (int gpus = 2; gpus <= 8; gpus *= 2)
-                    worsen(gpus, open[i].most + more, kind == 2 ? NAN : 0.5);
+                    worsen(gpus, open[i].most + more, kind == 2 ? NAN : kind ? 1.5 : 0.5);
                 compute();
                 const struct quality *q = &d.quality[3];
                 is_int(q->ncollapsed, open[i].most + more, "runs of %s collapse", of);
