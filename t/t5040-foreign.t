@@ -508,6 +508,21 @@ like words 'But: With 4 GPUs the efficiency is 0.14 by the means of steady epoch
     "and the report says why"
 is "$(json stall.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \
     "[1.0, 1.0, 0.14]" "its numbers are those of the verdict"
+law copies "1 2 4" '1 + .1 * (n > 1) + .1 * (n > 2)'
+exits 0 "epochs that become longer" unetctl report --logs copies --text
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 1 GPU: .* But: 4 GPUs are slower than 1 \(0.83x\). If ranks do not share the data' \
+    "may be those of ranks that all do the whole work"
+law disturbed "1 2 4" '10 / n * (n == 1 && s == 2 ? 10 : 1)'
+exits 0 "one run that was disturbed" unetctl report --logs disturbed --text
+tr -s '\n ' ' ' <"$OUT" >words
+like words 'But: log_1_s2 took 100.9 s per steady epoch, and the median of its count is 10.1' \
+    "is named"
+unlike words '[0-9]{3} (seeds|runs)' "and hundreds of seeds are not asked for"
+law constant "1 2 4" '4 + s * n * 5 % 4 / 10'
+exits 0 "a program that does not depend on N" unetctl report --logs constant --text
+like <(tr -s '\n ' ' ' <"$OUT") 'Fastest whole run, not shown to be faster than all others, as logged' \
+    "has no fastest count"
 
 # Too few runs.
 mkdir empty one failed flat

@@ -289,13 +289,15 @@ bool disturbance_is_slow(const struct disturbance *d)
 #define SAME 0.1
 /* a log that covers a smaller part of its job, and leaves more seconds, is named */
 #define COVERED 0.5
-#define UNCOVERED_S 10
+#define UNCOVERED_S 1
 /* so is one that adds up to more than its job took, beyond this part and these seconds */
 #define OVERLONG 1.1
 #define OVERLONG_S 3
 /* and one with an interval longer than SERIES_GAP steady ones and this part of the run; where more
  * than this part of its intervals are, they are not exceptions (make simulate, area gap) */
 #define GAP_SHARE 0.1
+/* and a run of so many times the median of three or more runs of its count */
+#define OUTLYING 2
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -404,11 +406,14 @@ static void add_flat(struct decision *d, const struct series *s)
             "one GPU, name its column as NAME:gpu (log.units, --column units=NAME:gpu), or say "
             "work.per_step.", series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median,
             base->gpus, plural(base->gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
-    else if (s->stepped && efficiency->value * times < FLAT)
-        add_caveat(d, CAVEAT_FLAT,
+    else if ((s->stepped || is_foreign(s)) && efficiency->value * times < FLAT)
+        add_caveat(d, CAVEAT_FLAT, s->stepped ?
             "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
-            "(log.units, --column units=NAME:gpu), or say work.per_step.", last->gpus,
+            "(log.units, --column units=NAME:gpu), or say work.per_step." :
+            "%d GPUs are %s than %d (%.2fx). If ranks do not share the data, so that each has all "
+            "of it in an epoch, they do %.2g times the work: let the program divide it.",
+            last->gpus,
             efficiency->interval.high * times < 1 ? "slower" : "hardly faster, if at all,",
             base->gpus, efficiency->value * times, times);
 }
@@ -468,18 +473,23 @@ static double sum_of_log(const struct result *r)
     return isnan(r->training_time) ? sum : r->training_time;
 }
 
-/* Adds that the logs of programs say more than their jobs took, or cover a small part of them. */
-static void add_uncovered(struct decision *d, const struct series *s)
+/* Adds that the logs of programs say more than their jobs took, also up to a limit, or cover a
+ * small part of them. Rows of a series do not have what limited runs took. */
+static void add_uncovered(struct decision *d, const struct series *s, const struct results *table)
 {
     const struct result *longest = NULL, *worst = NULL;
-    size_t nlong = 0, n = 0;
+    size_t nlong = 0, n = 0, nruns = 0;
 
-    for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
-        const struct result *r = &s->rows[i];
+    for (size_t i = 0; is_foreign(s) && i < table->count; i++) {
+        const struct result *r = &table->rows[i];
         double covered = sum_of_log(r);
+        if (r->state != RESULT_DONE || r->copied || strcmp(r->engine, s->engine) != 0)
+            continue;
+        nruns++;
         if (covered > OVERLONG * r->job_s + OVERLONG_S && !nlong++)
             longest = r;
-        if (!(covered > 0 && covered < COVERED * r->job_s && r->job_s - covered > UNCOVERED_S))
+        if (r->limited == 1 || !(covered > 0 && covered < COVERED * r->job_s &&
+                                 r->job_s - covered > UNCOVERED_S))
             continue;
         n++;
         if (!worst || covered / r->job_s < sum_of_log(worst) / worst->job_s)
@@ -489,13 +499,13 @@ static void add_uncovered(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_LONG_LOGS,
             "The times in the logs of %zu of %zu run%s add up to more than their jobs took, that of "
             "%.60s to %.4g s of %.4g s: they may have another unit, or be those of several ranks.",
-            nlong, s->nrows, plural((long)s->nrows), longest->run, sum_of_log(longest),
+            nlong, nruns, plural((long)nruns), longest->run, sum_of_log(longest),
             longest->job_s);
     else if (n)
         add_caveat(d, CAVEAT_SHORT_LOGS,
             "The logs of %zu of %zu run%s cover less than half of their jobs, that of %.60s %.4g s "
             "of %.4g s. No speed-up of %ss includes the rest, such as start-up, evaluation or work "
-            "that is not logged.", n, s->nrows, plural((long)s->nrows), worst->run,
+            "that is not logged.", n, nruns, plural((long)nruns), worst->run,
             sum_of_log(worst), worst->job_s, series_interval(s));
 }
 
@@ -630,6 +640,28 @@ static void add_disturbance(struct decision *d)
             found->slow_p, found->node);
 }
 
+/* Adds that one run is far from the others of its count, and so widens every interval. */
+static void add_outlying(struct decision *d, const struct series *s)
+{
+    const struct result *found = NULL;
+    double worst = OUTLYING, usual = NAN;
+
+    for (size_t i = 0; i < s->nrows; i++) {
+        const struct summary *q = &series_find(s, s->rows[i].gpus)->q[QUANTITY_STEADY_EPOCH];
+        double times = s->rows[i].median_epoch_s / q->median, apart = fmax(times, 1 / times);
+        if (q->count < 3 || !(apart > worst))
+            continue;
+        worst = apart;
+        found = &s->rows[i];
+        usual = q->median;
+    }
+    if (found)
+        add_caveat(d, CAVEAT_OUTLYING,
+            "%.60s took %.4g s per steady %s, and the median of its count is %.4g s. One such run "
+            "hides what the others show: find out what disturbed it, and repeat it before you "
+            "measure more seeds.", found->run, found->median_epoch_s, series_interval(s), usual);
+}
+
 static void add_repeats(struct decision *d, const struct series *s)
 {
     size_t most = 0;
@@ -758,12 +790,13 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_seen(d, s);
     add_flat(d, s);
     add_all_ranks(d, s);
-    add_uncovered(d, s);
+    add_uncovered(d, s, table);
     add_means(d, s);
     add_gaps(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);
     add_disturbance(d);
+    add_outlying(d, s);
     add_repeats(d, s);
     add_missing(d, s, table);
     add_numbers(d, s);

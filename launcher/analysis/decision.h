@@ -225,6 +225,7 @@ enum caveat_kind {
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */
     CAVEAT_DRIFT,          /* times depend on when a run started */
     CAVEAT_SLOW_NODE,      /* one node is slower than the others */
+    CAVEAT_OUTLYING,       /* a run takes a multiple of the others' time */
     CAVEAT_ONE_RUN,        /* no count has more than one run */
     /* the judged interval of an efficiency contains the threshold, and the quality does not fall */
     CAVEAT_NEAR_THRESHOLD,

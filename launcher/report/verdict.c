@@ -577,7 +577,8 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     const struct series_point *p = series_find(&as->series, c->gpus);
     double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    buf_addf(b, "%sastest whole run, %s: %d GPU%s (%.4g s", as->series.limited ? "f" : "F",
+    buf_addf(b, "%sastest whole run%s, %s: %d GPU%s (%.4g s", as->series.limited ? "f" : "F",
+             as->advice.time_overlaps ? ", not shown to be faster than all others" : "",
              as->series.logged ? "as logged" : "start-up and evaluation included", c->gpus,
              plural(c->gpus), c->value);
     if (training < c->value)
@@ -671,7 +672,7 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
         return;
     }
-    buf_add(b, ": each epoch is ");
+    buf_add(b, ": each epoch until then is ");
     add_speed(b, c->points[best].epoch_s_ratio, 2);
     if (fabs(epochs - 1) < 0.005)
         buf_add(b, ", and as many are needed.\n");

@@ -42,6 +42,7 @@ int main(void)
     ok(a.time.gpus == 16 && a.time.measured, "the count with the shortest time is advised");
     ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1,
        "the count with the fewest GPU-hours and the least energy is advised");
+    ok(!a.time_overlaps, "single runs have no intervals of times that overlap");
     near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "energy is given in kWh");
     ok(a.energy_estimated && !a.energy_separated && strstr(a.energy.why, "do not separate"),
        "single runs do not show which count needs the least");
@@ -73,6 +74,18 @@ int main(void)
 
     compute(counts, 2, 0.001, 0, 100);
     ok(a.deadline.gpus == 0, "without a model no count is predicted");
+
+    series_destroy(&s[0]);
+    results_destroy(&table);
+    for (int i = 0; i < 9; i++)
+        table_add(&table, "x", 1 << i % 3, 1 + i / 3, 60 + i * 5 % 4);
+    results_sort(&table);
+    struct err e;
+    size_t nseries;
+    if (series_compute(s, &nseries, "study", &table, "x", &watts, NULL, &e))
+        bail_out("%s", e.text);
+    advice_compute(&a, &s[0], &whole, 0);
+    ok(a.time.gpus && a.time_overlaps, "times that differ by noise alone are said to overlap");
 
     s[0].equal_epochs = false;
     advice_compute(&a, &s[0], &whole, 0);

@@ -706,6 +706,9 @@ static struct sentence caveats[] = {
     {"The study mixes strong and weak scaling, .*", is_always, {0}, 0},
     {"The times changed while the study ran: .*", did_drift, {0}, 0},
     {"Among runs of the same count, those on node .*", is_node_slow, {0}, 0},
+    {"[^ ]+ took X s per steady (epoch|interval), and the median of its count is X s\\. .*",
+     is_always, {0}, 0},
+    {"N GPUs are (slower|hardly faster, if at all,) than N \\(Xx\\)\\. If .*", is_always, {0}, 0},
     {"One run per count: intervals of times hold for these runs only, .*", is_one_run, {0}, 0},
     {"With [0-9., ]+ GPUs the interval of the efficiency includes the threshold of X: .*", is_near,
      {0}, 0},
@@ -751,12 +754,13 @@ static struct sentence reasons[] = {
     {"The model of the times predicts a count left out within X %; the data do not tell apart why "
      "time is lost\\.", is_model_used, {0}, 0},
     {"Time to (IoU|accuracy|a loss of) X" TARGET ": (X)x (faster|slower) than with N GPUs?" RUNS
-     ": each epoch is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed "
+     ": each epoch until then is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed "
      "\\(X-Xx\\)|and that more or fewer are needed is not shown \\(Xx(, X-Xx)?\\))\\.",
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
-    {"Fastest whole run, (start-up and evaluation included|as logged): .*", is_always, {0}, 0},
+    {"Fastest whole run(, not shown to be faster than all others)?, (start-up and evaluation "
+     "included|as logged): .*", is_always, {0}, 0},
     {"Worth measuring next: (N) seeds? (of each of the 3 folds )?with (N) and (N) GPUs \\(.*\\)\\.",
      is_next_open, {0}, 0},
     {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},

@@ -335,6 +335,10 @@ static void check_reasons(void)
     ok(strstr(reasons, "Fastest whole run, as logged: 8 GPUs (599 s, "),
        "also of logs without a job");
     as.series.logged = false;
+    as.advice.time_overlaps = true;
+    headline(NULL);
+    ok(strstr(reasons, "Fastest whole run, not shown to be faster than all others, start-up and "
+              "evaluation included: 8 GPUs (599 s, "), "where intervals overlap that is said");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
     ok(strstr(reasons, "; the runs do not show which count needs the fewest joules, smallest "
@@ -370,7 +374,7 @@ static void check_convergence(void)
     headline(NULL);
     ok(strstr(reasons, "Time to IoU 0.9 (the median over the last quarter of the worst "
               "count's runs, worse by 3 times the scatter there, so that noise does not decide it): 1.74x faster "
-              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch is 1.81x "
+              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch until then is 1.81x "
               "faster, but 1.04x as many are needed (1.01-1.08x).\n"),
        "time to accuracy is divided into its factors");
     as.convergence.chosen = true;
@@ -390,7 +394,7 @@ static void check_convergence(void)
     points_of[2].epochs_ratio_least = points_of[2].epochs_ratio_most = NAN;
     points_of[2].nreached = 2;
     headline(NULL);
-    ok(strstr(reasons, "than with 1 GPU (2 of 3 runs reach it, and 3 of 3 with 1 GPU): each epoch is "
+    ok(strstr(reasons, "than with 1 GPU (2 of 3 runs reach it, and 3 of 3 with 1 GPU): each epoch until then is "
               "1.81x faster, and that more or fewer are needed is not shown (1.04x).\n"),
        "runs that never reach it are counted");
     ok(!strstr(words.headline, "faster to IoU"), "and the headline has no time that some lack");
@@ -400,7 +404,7 @@ static void check_convergence(void)
                                               .speedup_least = 0.7, .speedup_most = 0.8};
     headline(NULL);
     ok(strstr(reasons, "Time to IoU 0.9: 1.33x slower than with 1 GPU (0.70-0.80 by the scatter of "
-              "runs and epochs): each epoch is 1.50x faster, but 2.00x as many"),
+              "runs and epochs): each epoch until then is 1.50x faster, but 2.00x as many"),
        "a speed-up below 1 is called slower");
 }
 
