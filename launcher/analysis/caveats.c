@@ -403,14 +403,14 @@ static void add_flat(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_FLAT,
             "Every count takes the time of one: an %s takes %.4g s with %d GPU%s and %.4g s with "
             "%d. Does one rank run, or do ranks not share the work? If the logs count the work of "
-            "one GPU, name its column as NAME:gpu (log.units, --column units=NAME:gpu), or say "
-            "work.per_step.", series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median,
+            "one GPU, name its column as NAME:gpu (log.units, --column units=NAME:gpu), or set "
+            "work.mode to weak.", series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median,
             base->gpus, plural(base->gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
     else if ((s->stepped || is_foreign(s)) && efficiency->value * times < FLAT)
         add_caveat(d, CAVEAT_FLAT, s->stepped ?
             "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
-            "(log.units, --column units=NAME:gpu), or say work.per_step." :
+            "(log.units, --column units=NAME:gpu), or set work.mode to weak." :
             "%d GPUs are %s than %d (%.2fx). If ranks do not share the data, so that each has all "
             "of it in an epoch, they do %.2g times the work: let the program divide it.",
             last->gpus,

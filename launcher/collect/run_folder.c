@@ -41,8 +41,8 @@ struct log_form run_log_form(const struct study *s)
         .file = given(s->log.file), .time = given(s->log.time), .step = given(s->log.step),
         .units = given(s->log.units), .quality = given(s->log.quality),
         .pattern = given(s->log.pattern), .per_step = s->work.per_step,
-        .per_run = s->work.per_run, .unit = given(s->work.unit),
-        .quality_name = given(s->quality.name),
+        .per_run = s->work.per_run, .weak = strcmp(s->work.mode, "weak") == 0,
+        .unit = given(s->work.unit), .quality_name = given(s->quality.name),
         .better = s->quality.better};
 }
 

@@ -38,6 +38,7 @@ struct log_form {
     const char *time, *step, *units, *quality;
     const char *pattern; /* a regular expression with named groups */
     double per_step, per_run; /* units of work; 0: what the log says */
+    bool weak; /* these, and steps that are the only work known, are those of one GPU */
     const char *unit, *quality_name;
     /* "higher" or "lower", which quality is better; otherwise its name says it
      * (log_form_is_lower) */

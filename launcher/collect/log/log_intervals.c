@@ -393,7 +393,7 @@ static void count_steps(const struct reader *r, double each, double *dst)
 }
 
 /* Spreads the work of a whole run over the intervals by their steps, or else evenly. */
-static void spread_work(const struct reader *r, double *dst)
+static void spread_work(const struct reader *r, double work, double *dst)
 {
     bool stepped = r->c.column[LOG_STEP] >= 0;
     double all = 0;
@@ -401,7 +401,7 @@ static void spread_work(const struct reader *r, double *dst)
     for (size_t k = 0; k < r->nticks; k++)
         all += dst[k] = stepped ? steps_of(r, k) : 1;
     for (size_t k = 0; k < r->nticks; k++)
-        dst[k] *= r->form->per_run / all;
+        dst[k] *= work / all;
 }
 
 /* Fills the curve's units from what is known best: the column that the user names, the work that
@@ -410,13 +410,14 @@ static void spread_work(const struct reader *r, double *dst)
 static const char *fill_units(struct reader *r, struct result *run, struct curve *c)
 {
     bool stepped = r->c.column[LOG_STEP] >= 0;
+    double times = r->form->weak ? fmax(run->gpus, 1) : 1;
 
     if (r->form->per_step > 0 && !r->form->units) {
-        count_steps(r, r->form->per_step, c->units);
+        count_steps(r, times * r->form->per_step, c->units);
         return "";
     }
     if (r->form->per_run > 0 && !r->form->units && run->limited != 1) {
-        spread_work(r, c->units);
+        spread_work(r, times * r->form->per_run, c->units);
         return "";
     }
     if (r->c.column[LOG_UNITS] >= 0)
@@ -428,7 +429,7 @@ static const char *fill_units(struct reader *r, struct result *run, struct curve
             c->units[k] *= c->seconds[k];
         return r->c.unit;
     }
-    count_steps(r, run->global_batch ? (double)run->global_batch : 1, c->units);
+    count_steps(r, run->global_batch ? (double)run->global_batch : times, c->units);
     return stepped && run->global_batch ? "" : "steps";
 }
 

@@ -299,6 +299,14 @@ static void check_counts(void)
     form = (struct log_form){.per_run = 100, .unit = "cells"};
     ok(read_text(clock) == 0 && r.curve->units[1] == 25 && strcmp(r.unit, "cells") == 0,
        "work.per_run is spread over the steps");
+    plan.gpus = 4;
+    form = (struct log_form){.per_step = 64, .weak = true};
+    ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 640, "of weak scaling it is of one GPU");
+    form = (struct log_form){.per_run = 100, .weak = true};
+    ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 25, "as is work.per_run");
+    form = (struct log_form){.weak = true};
+    ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 10, "and a step of which nothing is known");
+    plan.gpus = 0;
     form.per_step = 5;
     refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n1,1\n", "work.per_step needs the steps", "no steps");
     ok(read_text("epoch\ttime_ms\n1\t500\n2\t400\n") == 0 &&
