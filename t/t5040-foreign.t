@@ -508,8 +508,8 @@ like words 'But: With 4 GPUs the efficiency is 0.14 by the means of steady epoch
     "and the report says why"
 is "$(json stall.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \
     "[1.0, 1.0, 0.14]" "its numbers are those of the verdict"
-law copies "1 2 4" '1 + .1 * (n > 1) + .1 * (n > 2)'
-exits 0 "epochs that become longer" unetctl report --logs copies --text
+law longer "1 2 4" '1 + .1 * (n > 1) + .1 * (n > 2)'
+exits 0 "epochs that become longer" unetctl report --logs longer --text
 tr -s '\n ' ' ' <"$OUT" >words
 like words '^Use 1 GPU: .* But: 4 GPUs are slower than 1 \(0.83x\). If ranks do not share the data' \
     "may be those of ranks that all do the whole work"
@@ -523,6 +523,10 @@ law constant "1 2 4" '4 + s * n * 5 % 4 / 10'
 exits 0 "a program that does not depend on N" unetctl report --logs constant --text
 like <(tr -s '\n ' ' ' <"$OUT") 'Fastest whole run, not shown to be faster than all others, as logged' \
     "has no fastest count"
+mkdir plain
+for f in constant/*; do cut -d, -f1-3 "$f" >"plain/${f#*/}"; done
+exits 0 "epochs without a quality" unetctl report --logs plain --json plain.json
+is "$(json plain.json 'r["engines"][0]["quality"]')" None "have none in report.json"
 
 # Too few runs.
 mkdir empty one failed flat

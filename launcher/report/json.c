@@ -298,9 +298,8 @@ static json_t *encode_series(const struct report_series *rs)
         json_array_append_new(points, encode_point(s, &s->points[i]));
     for (size_t i = 0; i < as->nlevels; i++)
         json_array_append_new(levels, encode_convergence(&as->levels[i]));
-    bool named = s->has_quality || !s->stepped;
     json_t *o = OBJECT({"engine", text(s->engine)},
-                       {"quality", named ? text(s->quality) : json_null()},
+                       {"quality", s->has_quality ? text(s->quality) : json_null()},
                        {"study", text(rs->source->title)}, {"label", text(rs->label)},
                        {"settings", encode_settings(s->settings)},
                        {"one_epoch", json_integer(s->one_epoch)},

@@ -561,8 +561,10 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
         if (submit_left(w, e))
             return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
-            log_error("%zu runs have not ended within %ld s; the jobs continue ('unetctl watch -C "
-                      "%s' follows them)", count_moving(w), w->options->timeout_s, work->plan.study.dir);
+            size_t n = count_moving(w);
+            log_error("%zu run%s not ended within %ld s; the jobs continue ('unetctl watch -C %s' "
+                      "follows them)", n, n == 1 ? " has" : "s have", w->options->timeout_s,
+                      work->plan.study.dir);
             return ERR_TIMEOUT;
         }
         if (!interrupted)

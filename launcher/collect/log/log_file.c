@@ -35,12 +35,24 @@ static int set_column(struct log_form *form, const char *text, struct err *e)
 bool log_form_is_lower(const struct log_form *form, const char *name)
 {
     static const char *const errors[] = {"loss", "error", "perplexity", "mse", "mae"};
+    static const char *const words[] = {
+        "ppl", "wer", "cer", "fid", "nll", "bpc", "bpb", "err", "distance", "epe", "lpips", "kid",
+        "mape", "rmsle", "mase", "crps", "brier", "ece", "hd95", "hausdorff", "rms", "residual"};
 
     if (form->better && strcmp(form->better, "auto") != 0)
         return strcmp(form->better, "lower") == 0;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (strcasestr(name, errors[i]))
             return true;
+    for (const char *at = name; *at; at += *at && !isalnum((unsigned char)*at)) {
+        size_t n = 0;
+        while (isalnum((unsigned char)at[n]))
+            n++;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            if (strlen(words[i]) == n && strncasecmp(at, words[i], n) == 0)
+                return true;
+        at += n;
+    }
     return false;
 }
 

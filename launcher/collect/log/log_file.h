@@ -66,7 +66,8 @@ struct log_form_args {
      &(args).quality, 0, 0}
 
 /* Returns whether a smaller quality of this name is better: as the user says, otherwise lower for
- * names that contain loss, error, perplexity, mse or mae. */
+ * names that contain loss, error, perplexity, mse or mae, or of which a word, between signs such as
+ * '_', is a usual name of such a quality. */
 bool log_form_is_lower(const struct log_form *form, const char *name);
 
 /* Decodes them: columns are "time=NAME", "step=NAME", "units=NAME", "quality=NAME" or

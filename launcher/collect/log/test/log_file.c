@@ -78,6 +78,13 @@ static void check_reference(void)
            isnan(r.quality.iou) && r.curve->score[0] == 0.5 && r.training_time == 50,
        "another column of it can be the quality");
     form = (struct log_form){0};
+    static const char *const lower[] = {"val_ppl", "WER", "eval/nll", "edit_distance", "top1-err",
+                                        "hd95", "val_RMSE", "perplexity"},
+                      *const higher[] = {"better", "perfect", "accuracy", "answer", "f1", "power"};
+    for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)
+        ok(log_form_is_lower(&form, lower[i]), "less %s is better", lower[i]);
+    for (size_t i = 0; i < sizeof higher / sizeof *higher; i++)
+        ok(!log_form_is_lower(&form, higher[i]), "more %s is better", higher[i]);
     refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
             ":1: the header", "another rank's bytes over the header");
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.2", ":3: ", "a file that was cut");
