@@ -508,6 +508,10 @@ like words 'But: With 4 GPUs the efficiency is 0.14 by the means of steady epoch
     "and the report says why"
 is "$(json stall.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \
     "[1.0, 1.0, 0.14]" "its numbers are those of the verdict"
+rm stall/*_s[23].csv
+exits 0 "single runs whose epochs stall" unetctl report --logs stall --text
+like <(tr -s '\n ' ' ' <"$OUT") '^Within reach by time: up to 2 GPUs, .* With 4 GPUs the efficiency is 0.14 by' \
+    "get the same treatment"
 law longer "1 2 4" '1 + .1 * (n > 1) + .1 * (n > 2)'
 exits 0 "epochs that become longer" unetctl report --logs longer --text
 tr -s '\n ' ' ' <"$OUT" >words

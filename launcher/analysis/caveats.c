@@ -406,7 +406,7 @@ static void add_flat(struct decision *d, const struct series *s)
             "one GPU, name its column as NAME:gpu (log.units, --column units=NAME:gpu), or set "
             "work.mode to weak.", series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median,
             base->gpus, plural(base->gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
-    else if ((s->stepped || is_foreign(s)) && efficiency->value * times < FLAT)
+    else if ((s->stepped || (is_foreign(s) && !s->means.gpus)) && efficiency->value * times < FLAT)
         add_caveat(d, CAVEAT_FLAT, s->stepped ?
             "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "

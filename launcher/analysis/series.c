@@ -20,6 +20,8 @@
 /* Speed-ups by the means of intervals that lie outside those by their medians, with their interval,
  * by more than this factor contradict them. */
 #define MEANS_APART 1.1
+/* Without an interval over runs, they do so by more than this factor. */
+#define MEANS_APART_ALONE 1.25
 
 /* The groups of a run: runs with the most common batch per GPU, and runs with the most common
  * global batch. A run may be in both, as the base case is. With one count or unknown batches, all
@@ -359,9 +361,10 @@ static int choose_means(struct series *s, struct err *e)
         const struct series_point *p = &s->points[i];
         const struct ratio *r = &p->speedup[QUANTITY_STEADY_EPOCH];
         double mean = base / mean_interval(p, room);
-        bool known = interval_is_known(&r->interval);
-        double apart = fmax(mean / (known ? r->interval.high : r->value),
-                            (known ? r->interval.low : r->value) / mean);
+        bool known = interval_is_known(&r->interval) && r->interval.method != INTERVAL_EPOCHS;
+        double slack = MEANS_APART_ALONE / MEANS_APART;
+        double apart = known ? fmax(mean / r->interval.high, r->interval.low / mean)
+                             : fmax(mean / r->value, r->value / mean) / slack;
         if (!(apart > worst))
             continue;
         worst = apart;
