@@ -78,7 +78,7 @@ while IFS='#' read -r pattern error; do
     exits 3 "a bad log.pattern is refused" unetctl plan -C sim --set log.pattern="$pattern"
     like "$ERR" "log.pattern: '.*' $error" "one line says why"
 done <<'EOF'
-(#is no regular expression; byte 1: missing closing parenthesis
+(#is not a regular expression; byte 1: missing closing parenthesis
 epoch ([0-9]+)#has no named group, so that nothing would be read of a log; write one such as
 EOF
 exits 2 "watch of a study that was never submitted" unetctl watch -C sim
@@ -96,7 +96,7 @@ while IFS='|' read -r code words error; do
 done <<'EOF'
 3|--engine pytorch --script none.py|init: none.py: No such file
 3|-- ./plain.sh|init: ./plain.sh \(it must be a program, or a script with #! and chmod \+x\)
-3|-- no-such-program|no folder of PATH has this program; give its path, such as ./no-such-program
+3|-- no-such-program|no folder of PATH has this program; load its module or environment first, or give its path, such as ./no-such-program
 3|--engine pytorch -- ./simulate|engine pytorch runs a script of Python: '-- python3 SCRIPT ARGS'
 2|--script train.py -- ./simulate|leave one of --script and PROGRAM out
 2|--script train.py|--script needs the engine that runs it

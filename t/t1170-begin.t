@@ -107,6 +107,27 @@ begin -- mpirun -np 4 --bind-to core -x A=1 ./a.out 1 >"$OUT"
 like "$ERR" 'left out: mpirun -np 4 --bind-to core -x A=1; unetctl starts the ranks' \
     "so are those of a launcher that is taken off"
 
+like "$ERR" 'variables of the ranks belong in study.yaml: mpi: .env: ' "with the place of variables"
+for words in '--export=ALL,A=1' '--export A=1' '--export=ALL'; do
+    # shellcheck disable=SC2086 # words
+    begin -- srun $words -n 2 ./a.out >"$OUT"
+    is "$words $(grep -c 'variables of the ranks' "$ERR")" "$words $(grep -c A= <<<"$words")" \
+        "srun's $words"
+done
+like <(begin -- ./a.out --config=plain.py --out pkg --x=none) \
+    'args \["--config=plain.py", "--out", "pkg", "--x=none"\]' "files behind = have their path, too"
+like st/study.yaml '"--config=/.*/plain.py", "--out", "/.*/pkg"' "which is absolute"
+like "$ERR" 'made absolute, .*: --config=plain.py, pkg .a folder, which all runs share.; correct ' \
+    "one line names the words"
+begin -- bash -c './a.out <train.py --to plain.py --model x | tee out; cd .' >"$OUT"
+like "$ERR" 'its own folder and does not find ./a.out, train.py, plain.py; write absolute paths$' \
+    "files in the text of a shell are named"
+begin -- bash -c "cd $TMP && ./a.out" >"$OUT"
+unlike "$ERR" 'does not find' "unless it goes to a folder first"
+begin -- ./a.out --nodes=2 '>' out '2>&1' '&' >"$OUT"
+is "$(grep -o "warning: --nodes=2\|gets '.*' as" "$ERR" | paste -sd' ')" \
+    "warning: --nodes=2 gets '>' as gets '2>&1' as gets '&' as" "words for a shell, and nodes"
+
 # ---- words that --engine gets
 is "$(begin --engine pytorch -- venv/bin/python -u plain.py --lr 1)" \
     'engine pytorch|script plain.py|args ["--lr", "1"]|python "venv/bin/python -u"' \
@@ -221,7 +242,7 @@ for words in 'python3 nothing.py' 'srun -n 2 python3 nothing.py' 'torchrun nothi
 done
 for words in nothing 'srun -n 2 nothing' 'mpirun -np 2 nothing'; do
     # shellcheck disable=SC2086 # words
-    bad "$words" '-- nothing: no folder of PATH has this program; give its path, such as ./nothing$' \
+    bad "$words" '-- nothing: no folder of PATH has this program; load its module or environment first, or give its path, such as ./nothing$' \
         -- $words
 done
 bad "a command in quotes" "-- 'python3 train.py': type its words without quotes" \

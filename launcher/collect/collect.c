@@ -151,7 +151,7 @@ static void read_run(const void *arg, const char *name, struct result *r)
 
     path_format(dir, "%s/runs/%s", study->dir, name);
     if (!path_has_file(dir, "run.json") && !path_has_file(dir, "attempt-1"))
-        return; /* a folder that is no run's; without a name the row is left out */
+        return; /* it belongs to no run; without a name the row is left out */
     result_set_text(r->run, sizeof r->run, name);
     run_folder_read(study->dir, name, &form, r, &why);
 }

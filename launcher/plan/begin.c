@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
@@ -262,6 +263,7 @@ struct chosen {
     const struct engine *engine;
     char script[PATH_MAX], module[PATH_MAX]; /* module: the folder that it is found in, or "" */
     struct buf python, args, env;            /* args and env as JSON */
+    struct buf placed;                       /* words that were made absolute, for a message */
     char paths[4][64];
 };
 
@@ -270,6 +272,7 @@ static void destroy_chosen(struct chosen *c)
     buf_destroy(&c->python);
     buf_destroy(&c->args);
     buf_destroy(&c->env);
+    buf_destroy(&c->placed);
 }
 
 /* Writes the path of a file with the current folder before it; links stay, as a Python of an
@@ -285,12 +288,21 @@ static void make_absolute(const char *word, char dst[PATH_MAX])
         snprintf(dst, PATH_MAX, "%s", word);
 }
 
-/* Returns the word, or its absolute path in path if it is a file: runs begin in other folders. */
-static const char *place_word(const char *word, char path[PATH_MAX])
+/* Returns the word, or in path the word with an absolute path if it is a file or folder, or
+ * --NAME=FILE, and notes that: runs begin in other folders. */
+static const char *place_word(struct chosen *c, const char *word, char path[2 * PATH_MAX])
 {
-    if (*word == '-' || *word == '/' || access(word, F_OK) != 0)
+    const char *equals = *word == '-' ? strchr(word, '=') : NULL;
+    const char *file = equals ? equals + 1 : word;
+    size_t n = (size_t)(file - word);
+    struct stat st;
+
+    if (*file == '-' || *file == '/' || n >= PATH_MAX || stat(file, &st) != 0)
         return word;
-    make_absolute(word, path);
+    memcpy(path, word, n);
+    make_absolute(file, path + n);
+    template_add_sh(&c->placed, c->placed.length ? ", %s" : "%s", word);
+    buf_add(&c->placed, S_ISDIR(st.st_mode) ? " (a folder, which all runs share)" : "");
     return path;
 }
 
@@ -315,8 +327,8 @@ static int refuse_missing(const char *program, bool is_script, struct err *e)
     return strchr(program, '/') || is_script
                ? err_set(e, ERR_CONFIG, "-- %s: there is no such %s", program,
                          is_script ? "script" : "program")
-               : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; give its path, "
-                         "such as ./%s", program, program);
+               : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; load its module "
+                         "or environment first, or give its path, such as ./%s", program, program);
 }
 
 /* Checks that the first of the words is a program, and finds the file of the script. */
@@ -366,7 +378,7 @@ static int check_words(const struct begin *b, const struct command_line *c, size
  * otherwise all of it. A module comes last. */
 static void add_python(const struct command_line *c, bool keeps, struct chosen *dst)
 {
-    char path[PATH_MAX];
+    char path[2 * PATH_MAX];
 
     for (size_t i = 0, n; i < c->program; i += n) {
         bool own = c->launcher && i >= c->first && i < c->end, is_number = false;
@@ -377,7 +389,7 @@ static void add_python(const struct command_line *c, bool keeps, struct chosen *
             continue;
         for (size_t k = 0; k < n; k++) {
             buf_add(&dst->python, dst->python.length ? " " : "");
-            template_quote_sh(&dst->python, place_word(c->words[i + k], path));
+            template_quote_sh(&dst->python, place_word(dst, c->words[i + k], path));
         }
     }
     if (c->is_module)
@@ -388,25 +400,44 @@ static void add_python(const struct command_line *c, bool keeps, struct chosen *
 /* Adds a word to the arguments, a file by its absolute path. */
 static void add_argument(struct chosen *dst, const char *word)
 {
-    char path[PATH_MAX];
+    char path[2 * PATH_MAX];
 
     buf_add(&dst->args, dst->args.length ? ", " : "[");
-    buf_add_json_string(&dst->args, place_word(word, path));
+    buf_add_json_string(&dst->args, place_word(dst, word, path));
 }
 
-static void log_left_out(const struct command_line *c, bool keeps)
+/* Returns whether the option of a launcher gives the ranks variables: mpirun's -x, -genv and such,
+ * srun's --export=NAME=VALUE. */
+static bool gives_variables(const char *const *option, size_t n)
+{
+    static const char *const names[] = {"x", "genv", "env", "genvlist", "envlist", "export"};
+    const char *name = *option + strspn(*option, "-"), *value = strchr(name, '=');
+    size_t length = strcspn(name, "="), last = sizeof names / sizeof *names - 1;
+
+    value = value ? value + 1 : n > 1 ? option[1] : "";
+    for (size_t i = 0; **option == '-' && i <= last; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
+            return i < last || strchr(value, '=');
+    return false;
+}
+
+static void log_left_out(const struct command_line *c, const char *engine, bool keeps)
 {
     struct buf words = {0};
+    bool variables = false;
 
     for (size_t i = c->first, n; i < c->end; i += n) {
         bool is_number;
         n = command_line_count(c, i, &is_number);
         for (size_t k = 0; k < n && (!keeps || is_number); k++)
             template_add_sh(&words, words.length ? " %s" : "%s", c->words[i + k]);
+        variables |= !keeps && gives_variables(c->words + i, n);
     }
     if (words.length && !words.failed)
         log_info("left out: %s; unetctl %s", words.data,
                  keeps ? "fills in the numbers of each run" : "starts the ranks, one for each GPU");
+    if (variables)
+        log_warn("variables of the ranks belong in study.yaml: %s: {env: {NAME: VALUE}}", engine);
     buf_destroy(&words);
 }
 
@@ -443,7 +474,7 @@ static void warn_of_words(const char *const *words, size_t nwords)
             *p = *p == '-' ? '_' : *p;
         bool said = *value && !value[strspn(value, "0123456789,")] && strcmp(value, "0") &&
                     strcmp(value, "1") && (equals || word > words[i]);
-        bool is_nodes = text_has_word("num_nodes nnodes", name, strlen(name));
+        bool is_nodes = text_has_word("nodes num_nodes nnodes", name, strlen(name));
         if (said && (is_nodes || text_has_word(of_gpus, name, strlen(name))))
             log_warn("%s%s%s is the same in each run, whatever its number of GPUs; if it means "
                      "them, write {{%s}}, or leave it out", words[i], equals ? "" : " ",
@@ -451,22 +482,32 @@ static void warn_of_words(const char *const *words, size_t nwords)
     }
 }
 
-/* Does so for the words of a shell's text, as far as quotes and blanks show them. */
+/* Does so for the words of a shell's text, as far as quotes and blanks show them, and warns of files
+ * and folders that a run, which begins in its own folder, does not find. */
 static void warn_of_text(const char *text)
 {
     const char *words[256];
     size_t n = 0;
     char *copy = strdup(text), *rest;
+    bool moves = strstr(text, "cd /") || strstr(text, "cd $") || strstr(text, "cd ~");
+    struct buf files = {0};
 
-    for (char *word = copy ? strtok_r(copy, " \t\n;&|'\"", &rest) : NULL;
-         word && n < sizeof words / sizeof *words; word = strtok_r(NULL, " \t\n;&|'\"", &rest))
+    for (char *word = copy ? strtok_r(copy, " \t\n;&|<>'\"", &rest) : NULL;
+         word && n < sizeof words / sizeof *words; word = strtok_r(NULL, " \t\n;&|<>'\"", &rest)) {
         words[n++] = word;
+        if (!moves && *word != '/' && word[strspn(word, ".")] && access(word, F_OK) == 0)
+            template_add_sh(&files, files.length ? ", %s" : "%s", word);
+    }
     warn_of_words(words, n);
+    if (files.length && !files.failed)
+        log_warn("'%s': a run begins in its own folder and does not find %s; write absolute paths",
+                 text, files.data);
+    buf_destroy(&files);
     free(copy);
 }
 
-/* Warns of these, and of the same GPUs in every run: of words and scripts that set
- * CUDA_VISIBLE_DEVICES. */
+/* Warns of these, of words that only a shell understands, and of the same GPUs in every run: of
+ * words and scripts that set CUDA_VISIBLE_DEVICES. */
 static void warn_of_gpus(const struct command_line *c)
 {
     struct command_sign sign;
@@ -476,6 +517,11 @@ static void warn_of_gpus(const struct command_line *c)
         warn_of_text(c->text);
     else if (c->n > c->program)
         warn_of_words(c->words + c->program + 1, c->n - c->program - 1);
+    for (size_t i = c->program; i < c->n; i++)
+        if (*c->words[i] && !c->words[i][strspn(c->words[i], "<>|&;12")] &&
+            strpbrk(c->words[i], "<>|&;"))
+            log_warn("the program gets '%s' as a word, as no shell reads these; a command with it "
+                     "is -- bash -c '...'", c->words[i]);
     for (size_t i = 0; i < c->program; i++)
         if (strncmp(c->words[i], "CUDA_VISIBLE_DEVICES=", 21) == 0)
             log_warn("%s is the same in each run: ranks see these GPUs, not those of their run; "
@@ -549,7 +595,10 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
     if (!dst->engine->is_python)
         snprintf(dst->script, sizeof dst->script, "%s", c.words[first]);
     if (c.launcher && !own)
-        log_left_out(&c, keeps);
+        log_left_out(&c, dst->engine->name, keeps);
+    if (dst->placed.length && !dst->placed.failed)
+        log_info("made absolute, as a run begins in its own folder: %s; correct study.yaml where a "
+                 "word does not mean that", dst->placed.data);
     warn_of_gpus(&c);
     template_add_sh(&init, "rm %s/" STUDY_FILE "; unetctl init %s", b->folder, b->folder);
     if (!init.failed && begin_suggest(init.data, dst->engine->name, b->words, b->nwords, &text))
