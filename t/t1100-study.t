@@ -102,6 +102,8 @@ exits 3 "an invalid list is refused" unetctl plan -C one
 like "$ERR" "study.yaml:[0-9]+: gpus: '1,x' is not a list of GPU counts" \
     "the error says what is expected"
 cp kept one/study.yaml
+exits 2 "a count beyond the largest is refused" unetctl plan -C one --gpus 1..100000
+like "$ERR" "'1..100000' is not a list of GPU counts .*from 1 to 65536" "with the largest"
 exits 2 "learning-rate steps with an impossible factor are refused" \
     unetctl plan -C one -s train.lr_steps=5:1e9
 like "$ERR" "train.lr_steps: '5:1e9' is not a list of EPOCH:FACTOR.*at most 1e6" \
@@ -128,7 +130,7 @@ exits 0 "plan --json" unetctl plan -C one --site generic --gpus 1..14 --json
 values() { sed -nE "s/^ {$1}\"($2)\": \"?([^\",]*)\"?,?\$/\\2/p" "$OUT"; } # INDENT KEYS
 is "$(values 6 'nodes|tasks|strategy' | head -n 9 | xargs)" \
     "1 1 mirrored 1 1 mirrored 2 3 multi-worker" "the study has the layouts of 1, 2 and 3 GPUs"
-is "$(values 2 'schema|gpu_hours' | xargs) $(values 6 run | wc -l)" "1 420.0 14" \
+is "$(values 2 'schema|gpu_hours' | xargs) $(values 6 run | wc -l)" "1 444.0 14" \
     "the JSON of the plan has its cost"
 exits 0 "UNETCTL_GPUS is accepted" env UNETCTL_GPUS=5 unetctl plan -C one
 like "$OUT" 'unet-g05-s1' "UNETCTL_GPUS overrides study.yaml"

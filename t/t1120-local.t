@@ -19,6 +19,11 @@ like "$OUT" 'unet-g02-s1 +COMPLETED.* 2/2 +IoU 0\.' "status shows epochs and IoU
 is "$(tail -n 1 "$OUT")" "2 done" "the last line counts the runs"
 exits 0 "logs" unetctl logs -C real unet-g01-s1
 like "$OUT" 'epoch 2/2' "logs prints the trainer's output"
+run=real/runs/unet-g01-s1/attempt-1
+mv $run/slurm-*.out kept.out
+exits 7 "logs of a removed output" unetctl logs -C real unet-g01-s1
+like "$ERR" 'has no output: no slurm-JOBID.out is in it any more' "says that it is gone"
+mv kept.out "$run/slurm-$(cat "$run/job").out"
 exits 0 "submit again" unetctl submit -C real --gpus 1,2
 like "$ERR" '0 runs submitted; before: 0 active, 2 done' "submitting again does nothing"
 sed -i 's/"training_time":[0-9.e-]*/"training_time":5400/' real/runs/unet-g02-s1/attempt-1/record.jsonl

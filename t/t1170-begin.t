@@ -124,6 +124,10 @@ like "$ERR" 'its own folder and does not find ./a.out, train.py, plain.py; write
     "files in the text of a shell are named"
 begin -- bash -c "cd $TMP && ./a.out" >"$OUT"
 unlike "$ERR" 'does not find' "unless it goes to a folder first"
+begin -- ./a.out '{{stepz}}' '{{steps}}' >"$OUT"
+is "$(grep -c 'plan will refuse' "$ERR")" 1 "an unknown marker is named"
+like "$ERR" "'\{\{stepz\}\}'; did you mean '\{\{steps\}\}'\? .*template list.* has all; markers: " \
+    "with those that there are, and how braces are written"
 begin -- ./a.out --nodes=2 '>' out '2>&1' '&' >"$OUT"
 is "$(grep -o "warning: --nodes=2\|gets '.*' as" "$ERR" | paste -sd' ')" \
     "warning: --nodes=2 gets '>' as gets '2>&1' as gets '&' as" "words for a shell, and nodes"

@@ -571,6 +571,9 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     free(jobs);
     if (rc) {
         bool is_up = w->plan.site.sandbox && sandbox_find(&sandbox, &ignored) == 0;
+        char *advice = strstr(e.text, "; use a login node"); /* the remedy says it */
+        if (advice)
+            *advice = 0;
         findings_add(f, FINDING_ERROR, "scheduler", "%s\n%s", e.text, is_up
                      ? "its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'"
                      : w->plan.site.sandbox ? "type 'unetctl sandbox up'"

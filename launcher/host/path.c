@@ -313,8 +313,8 @@ static int user_path(const char *variable, const char *below_home, const char *n
     else if (home && home[0] == '/')
         n = snprintf(dst, PATH_MAX, "%s/%s/unetctl/%s", home, below_home, name);
     else
-        return err_set(e, ERR_USAGE, "neither %s nor HOME is set, so there is no folder for %s; "
-                                     "set HOME", variable, name);
+        return err_set(e, ERR_USAGE, "neither %s nor HOME is an absolute path, so there is no "
+                                     "folder for %s; set HOME", variable, name);
     if (n >= PATH_MAX)
         return err_set(e, ERR_USAGE, "the path of the user's folder for %s is too long", name);
     return 0;

@@ -482,8 +482,8 @@ static void warn_of_words(const char *const *words, size_t nwords)
     }
 }
 
-/* Does so for the words of a shell's text, as far as quotes and blanks show them, and warns of files
- * and folders that a run, which begins in its own folder, does not find. */
+/* Does so for the words of a shell's text, as far as quotes and blanks show them, and warns of
+ * files and folders that a run, which begins in its own folder, does not find. */
 static void warn_of_text(const char *text)
 {
     const char *words[256];
@@ -560,6 +560,23 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
     return !dst->failed;
 }
 
+/* Warns of a marker in the words that no run gives a value to. */
+static void warn_of_markers(const struct begin *b)
+{
+    struct template_value values[TEMPLATE_VALUES_MAX] = {{0}};
+    bool used[TEMPLATE_VALUES_MAX];
+    struct buf text = {0};
+    struct err why;
+    size_t n = 0;
+
+    for (const struct script_marker *m = script_marker_all(); m->name; m++)
+        values[n++] = (struct template_value){m->name, "", true};
+    for (size_t i = 0; i < b->nwords && !*begin_find_set(b, "markers"); i++)
+        if (template_render("the words after --", b->words[i], values, used, &text, &why))
+            log_warn("%s; plan will refuse the study", why.text);
+    buf_destroy(&text);
+}
+
 static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
 {
     struct command_line c;
@@ -599,6 +616,7 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
     if (dst->placed.length && !dst->placed.failed)
         log_info("made absolute, as a run begins in its own folder: %s; correct study.yaml where a "
                  "word does not mean that", dst->placed.data);
+    warn_of_markers(b);
     warn_of_gpus(&c);
     template_add_sh(&init, "rm %s/" STUDY_FILE "; unetctl init %s", b->folder, b->folder);
     if (!init.failed && begin_suggest(init.data, dst->engine->name, b->words, b->nwords, &text))

@@ -494,6 +494,10 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
         *dst = 0;
         find_newest_output(attempt->path, dst);
     }
-    return *dst ? 0 : err_set(e, ERR_DATA, "%s has no output yet; its job has not started",
-                              attempt->path);
+    if (*dst)
+        return 0;
+    return attempt->ran ? err_set(e, ERR_DATA, "%s has no output: no slurm-JOBID.out is in it any "
+                                  "more, though its job has started", attempt->path)
+                        : err_set(e, ERR_DATA, "%s has no output yet; its job has not started",
+                                  attempt->path);
 }

@@ -281,8 +281,8 @@ int workspace_plan(const struct workspace *w, struct plan *dst, struct err *e);
 /* Finds settings that the user wrote in study.yaml, the environment or the command line and that
  * can have no effect in any run of a study with the embedded engine. gpus: the list of GPU counts
  * of the runs, or NULL if it is not known yet; l may be NULL. Returns 0, or -1 with ERR_CONFIG that
- * names the first one. In a study that has begun, all are warnings. A log.pattern from which nothing
- * can be read is refused in any case. */
+ * names the first one. In a study that has begun, all are warnings. A log.pattern from which
+ * nothing can be read is refused in any case. */
 int workspace_check_effect(const struct study *s, const struct ledger *l, const char *gpus,
                            struct err *e);
 

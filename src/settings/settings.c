@@ -55,7 +55,8 @@ static const char *check_gpus(const char *text)
     struct range r;
 
     if (range_decode(text, 1, SETTINGS_GPUS_MAX, &r, &e))
-        return "is not a list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1)";
+        return "is not a list of GPU counts (N, N..M, N..M:STEP, or several with commas, from 1 to "
+               "65536)";
     range_destroy(&r);
     return NULL;
 }

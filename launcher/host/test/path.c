@@ -34,6 +34,12 @@ int main(void)
     is_str(path_format(path, "/%*s", PATH_MAX, "x"), "", "a path that is too long becomes empty");
     setenv("HOME", "/h", 1);
     setenv("UTEST_A1", "v", 1);
+    setenv("HOME", "h", 1);
+    unsetenv("XDG_STATE_HOME");
+    ok(statedir_path("x", path, &e) == -1 &&
+           strstr(e.text, "neither XDG_STATE_HOME nor HOME is an absolute path"),
+       "a HOME that is relative is named: %s", e.text);
+    setenv("HOME", "/h", 1);
     unsetenv("UTEST_NONE");
     is_expanded("~", "/h");
     is_expanded("~/a", "/h/a");

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 /* The first part that a text has decides. All are texts of slurm_strerror with which slurmctld
- * answers, but for the failure to connect to it. */
+ * answers, but for the failures to find it and to connect to it. */
 static const struct {
     const char *part;
     enum cause cause;
 } texts[] = {
     {"Unable to contact slurm controller (connect failure)", CAUSE_DOWN},
     {"Communication connection failure", CAUSE_DOWN},
+    {"Could not establish a configuration source", CAUSE_NO_CLUSTER},
     {"Incompatible versions of client and server code", CAUSE_INCOMPATIBLE},
     {"Access/permission denied", CAUSE_DENIED},
     {"Invalid job id", CAUSE_NO_JOB},
@@ -108,6 +109,8 @@ const char *cause_advice(enum cause cause)
         return "compare slurm.constraint with the features in sinfo -o '%P %f'";
     case CAUSE_DOWN:
         return "type the same command again when 'scontrol ping' shows it up";
+    case CAUSE_NO_CLUSTER:
+        return "use a login node (where sinfo works), or --scheduler local";
     default:
         return "";
     }

@@ -45,6 +45,7 @@ enum cause {
     CAUSE_GRES = 10,
     CAUSE_FEATURE = 11,
     CAUSE_DOWN = 12, /* no controller could be reached, so nothing was executed */
+    CAUSE_NO_CLUSTER = 13, /* Slurm is not configured on this host */
     CAUSE_COUNT
 };
 

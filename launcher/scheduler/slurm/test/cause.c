@@ -49,6 +49,8 @@ int main(void)
           CAUSE_NODES);
     check("scancel: error: Kill job error on job id 7: Invalid job id specified", CAUSE_NO_JOB);
     check("slurm_load_partitions error: Access/permission denied", CAUSE_DENIED);
+    check("sinfo: fatal: Could not establish a configuration source", CAUSE_NO_CLUSTER);
+    ok(strstr(cause_advice(CAUSE_NO_CLUSTER), "--scheduler local"), "which has an advice");
     check("", CAUSE_OTHER);
 
     ok(cause_passes(CAUSE_LATER, 0) && cause_passes(CAUSE_FULL, 0) && cause_passes(CAUSE_LIMIT, 0),
