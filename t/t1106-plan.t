@@ -96,7 +96,7 @@ while IFS='|' read -r code words error; do
 done <<'EOF'
 3|--engine pytorch --script none.py|init: none.py: No such file
 3|-- ./plain.sh|init: ./plain.sh \(it must be a program, or a script with #! and chmod \+x\)
-3|-- no-such-program|no folder of PATH has this program; .*, or give its path, such as ./no-such-program
+3|-- no-such-program|no folder of PATH .*, or give its path, such as ./no-such-program
 3|--engine pytorch -- ./simulate|engine pytorch runs a script of Python: '-- python3 SCRIPT ARGS'
 2|--script train.py -- ./simulate|leave one of --script and PROGRAM out
 2|--script train.py|--script needs the engine that runs it

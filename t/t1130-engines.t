@@ -577,7 +577,7 @@ like told/runs/command-g02-s1/attempt-1/FAILED 'MemoryError: rank 1' \
 
 # ---- a command of setup that fails
 engine_study setup "$srcdir/t/engine.sh" \
-    "  setup: ['. $TMP/setup/fails.sh', 'false || true', 'if false; then :; fi', 'module() { return 3; }', 'module load cuda/99', 'true']"
+    "  setup: ['. $TMP/setup/fails.sh', 'source <(echo false)', 'false || true', 'if false; then :; fi', 'module() { return 3; }', 'module load cuda/99', 'true']"
 echo 'false; return 1' >setup/fails.sh
 exits 1 "a failing command of setup fails the run" submit setup
 error=$(field setup/runs/command-g01-s1/attempt-1/FAILED 'd["error"]')

@@ -4,6 +4,9 @@
 . "${srcdir:-.}/t/lib.sh"
 without_pictures
 
+exits 7 "logs of a folder that does not exist" unetctl report ./nothing
+like "$ERR" 'the folder ./nothing does not exist$' "the folder is what is missing"
+
 # log FILE SECONDS IOU [EPOCHS] writes a log in the reference's form whose epochs take the same
 # time; no two logs are equal.
 nlogs=0

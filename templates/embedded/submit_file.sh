@@ -16,6 +16,7 @@ note_setup() { # EXIT_CODE LINE SOURCED_FROM COMMAND
     if [ -n "$3" ]; then return; fi
     line=$(sed -n "$2s/^[ \t]*//p" "$0")
     case $line in
+    'source <('* | '. <('*) return ;;
     'source '* | '. '*)
         eval "set -- ${4#* }"
         case $1 in */*) ;; *) set -- "$(type -P "$1" || echo "$1")" ;; esac
