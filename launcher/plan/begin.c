@@ -570,9 +570,9 @@ static void warn_of_markers(const struct begin *b)
     size_t n = 0;
 
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
-        values[n++] = (struct template_value){m->name, "", true};
+        values[n++] = (struct template_value){m->name, ""};
     for (size_t i = 0; i < b->nwords && !*begin_find_set(b, "markers"); i++)
-        if (template_render("the words after --", b->words[i], values, used, &text, &why))
+        if (template_expand("the words after --", b->words[i], false, values, used, &text, &why))
             log_warn("%s; plan will refuse the study", why.text);
     buf_destroy(&text);
 }

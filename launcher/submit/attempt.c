@@ -598,13 +598,10 @@ int attempt_generate(const struct plan *p, const struct run *run, int attempt,
 
 void attempt_remove_empty(const struct plan *p, const struct run *run, int attempt)
 {
-    char path[PATH_MAX], name[48];
+    char path[PATH_MAX];
 
-    snprintf(name, sizeof name, "attempt-%d", attempt);
-    run_dir_path(p->study.dir, run->id, name, path);
-    (void)files_rmdir(path);
-    run_dir_path(p->study.dir, run->id, NULL, path);
-    (void)files_rmdir(path);
+    (void)files_rmdir(path_format(path, "%s/runs/%s/attempt-%d", p->study.dir, run->id, attempt));
+    (void)files_rmdir(path_format(path, "%s/runs/%s", p->study.dir, run->id));
 }
 
 bool attempt_is_whole(const struct plan *p, const struct run *run, int attempt, struct err *why)
