@@ -122,7 +122,7 @@ DEVICE void max_pool2d_wide_grad_some(const struct max_pool2d_args *k, unsigned 
     unsigned column = pixel % k->large_width, line = pixel / k->large_width;
     unsigned row = line % k->large_height, first = line / k->large_height * k->height;
     float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK];
-    unsigned which[GPU_MOST_CHUNK];
+    unsigned which[GPU_MOST_CHUNK] = {0};
 
     for (unsigned y = row / 2; y <= (row + 1) / 2 && y < k->height; y++)
         for (unsigned x = column / 2; x <= (column + 1) / 2 && x < k->width; x++) {
