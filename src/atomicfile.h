@@ -12,8 +12,7 @@
  *
  * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_CONFIG if a link
  * or device is in the way, ERR_DATA when reading fails; the text names the path. */
-#ifndef UNETCTL_SRC_ATOMICFILE_H
-#define UNETCTL_SRC_ATOMICFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ int atomicfile_open_regular(const char *path, struct stat *st, struct err *e);
  * ended first. If the disk is full, the file remains unchanged. A reader may see a part of the
  * line. The caller ensures that there is one writer at a time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);
-
-#endif

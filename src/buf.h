@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A growing text. Additions do not report errors: if memory runs out, failed is set and remains
  * set, for one check at the end (buf_steal returns NULL). */
-#ifndef UNETCTL_SRC_BUF_H
-#define UNETCTL_SRC_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void buf_add_json_string(struct buf *b, const char *text);
 char *buf_steal(struct buf *b);
 
 void buf_destroy(struct buf *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Command lines: one table per verb is the source of parsing, --help, the man page and the
  * completions of shells. */
-#ifndef UNETCTL_SRC_CLI_H
-#define UNETCTL_SRC_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ int completion_print(const struct cli_program *program, const char *shell, struc
  * asks the shell for paths. A line ":nospace", before the others, says that more may follow the
  * word without a space. */
 void completion_print_words(const struct cli_program *program, int nwords, char **words);
-
-#endif

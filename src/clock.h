@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Time: durations from a monotonic clock, sleep, processor time, dates as ISO 8601 UTC. */
-#ifndef UNETCTL_SRC_CLOCK_H
-#define UNETCTL_SRC_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -30,5 +29,3 @@ void clock_date(char dst[32]);
 
 /* Returns such a date as seconds since 1970, or 0 if text is not one. */
 time_t clock_decode_date(const char *text);
-
-#endif

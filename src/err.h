@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An error: an exit code and one sentence for the user (what, where, why, what to type next). */
-#ifndef UNETCTL_SRC_ERR_H
-#define UNETCTL_SRC_ERR_H
+#pragma once
 
 /* The exit codes of both programs, published in the man pages and never renumbered, and of their
  * tests (77). A program that ends because of signal N exits with 128 + N. */
@@ -55,5 +54,3 @@ int err_interrupt(struct err *e, const atomic_int *interrupt);
  * the text already begins with a rank, or for a signal (a code above 128), which every rank gets.
  * Returns -1. */
 int err_rank(struct err *e, int rank, const char *host);
-
-#endif

@@ -22,8 +22,7 @@
  * a regular file, EISDIR of a folder, EFBIG of a file over its limit. files_error turns that into a
  * text. A hard link is not recognized: Linux lets users make those of their own files only
  * (fs.protected_hardlinks). */
-#ifndef UNETCTL_SRC_FILES_H
-#define UNETCTL_SRC_FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ void files_remove_tree(const char *path);
  * it", for an errno of a function above, which may be of another call, too. code: that of other
  * reasons; ERR_INTERNAL becomes ERR_CONFIG where the user is to remove something. Returns -1. */
 int files_error(struct err *e, int code, int number, const char *doing, const char *path);
-
-#endif

@@ -2,8 +2,7 @@
 /* Log messages: lines "PROGRAM: TEXT" on stderr, where TEXT of an error begins with "error: ", of
  * a warning with "warning: ", of log_debug with "debug: ". Results of commands go to stdout.
  * Functions that only compute do not log. */
-#ifndef UNETCTL_SRC_LOG_H
-#define UNETCTL_SRC_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ void log_write(enum log_level least, const char *kind, const char *fmt, ...)
 #define log_warn(...) log_write(LOG_WARN, "warning: ", __VA_ARGS__)
 #define log_info(...) log_write(LOG_INFO, "", __VA_ARGS__)
 #define log_debug(...) log_write(LOG_DEBUG, "debug: ", __VA_ARGS__)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A hash of data, and a table from texts to numbers. */
-#ifndef UNETCTL_SRC_MAP_H
-#define UNETCTL_SRC_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ int map_set(struct map *m, const char *key, size_t value);
 bool map_get(const struct map *m, const char *key, size_t *value);
 
 void map_destroy(struct map *m); /* m is then empty */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allocation with one error: ERR_INTERNAL, "out of memory". The caller frees with free(). */
-#ifndef UNETCTL_SRC_MEM_H
-#define UNETCTL_SRC_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ int mem_grow(void *array, size_t n, size_t *capacity, size_t size, struct err *e
 /* Fills e with "out of memory" for an allocation that was not made by the functions above. Returns
  * -1. */
 int mem_fail(struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads over an index. */
-#ifndef UNETCTL_SRC_PARALLEL_H
-#define UNETCTL_SRC_PARALLEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ struct parallel_task {
 /* Begins the call in a thread, if it may and one can be started. */
 void parallel_begin(struct parallel_task *t, bool may, void (*f)(void *arg), void *arg);
 void parallel_join(struct parallel_task *t);
-
-#endif

@@ -5,8 +5,7 @@
  * The function is Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011): key = seed, counter = (index, stream). A stream is one use of randomness: the
  * shuffle of one epoch, the initial values of one layer. */
-#ifndef UNETCTL_SRC_RNG_H
-#define UNETCTL_SRC_RNG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ double rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
 /* Fills dst[0..n) with a permutation of 0..n-1 (Fisher-Yates). The bias of one draw is below n /
  * 2^64. */
 void rng_permutation(uint64_t seed, uint64_t stream, size_t n, size_t *dst);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Statistics of small samples. The result is NaN where it is undefined: any statistic of no
  * values or of a sample that contains NaN, and the deviation of one value. */
-#ifndef UNETCTL_SRC_STAT_H
-#define UNETCTL_SRC_STAT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ double stat_stddev(const double *src, size_t n);
 
 /* NaN also if memory runs out. */
 double stat_median(const double *src, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts from files and for files: harmless characters, UTF-8, file names, cells of CSV. */
-#ifndef UNETCTL_SRC_TEXT_H
-#define UNETCTL_SRC_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ const char *csv_text(const char *cell);
 
 /* Adds a cell with this text. The caller adds the commas between cells, and cells of numbers. */
 void csv_add_cell(struct buf *b, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Returns the port that the kernel assigned to a listening socket; bails out when there is none. */
-#ifndef UNETCTL_T_PORT_H
-#define UNETCTL_T_PORT_H
+#pragma once
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -17,5 +16,3 @@ static int port_of(int fd)
         bail_out("no port");
     return ntohs(a.sin6_port);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Test Anything Protocol for unit tests: one line per check, a plan at the end. */
-#ifndef UNETCTL_T_TAP_H
-#define UNETCTL_T_TAP_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ __attribute__((unused)) static int done_testing(void)
     printf("1..%d\n", tap_count);
     return tap_failures ? 1 : 0;
 }
-
-#endif

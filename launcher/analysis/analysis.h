@@ -17,8 +17,7 @@
  * convergence.c has the time to a quality and the gradient noise scale, prediction.c the choice of
  * a count and predictions of others, analysis.c the twelve rules and all of it together. The
  * numbers are computed in statistics/ and model/. doc/STATISTICS.md gives the reasons. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
-#define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -321,5 +320,3 @@ int analysis_check_base(const struct analysis_source *sources, size_t nsources, 
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,
                     const struct analysis_options *options, struct err *e);
 void analysis_destroy(struct analysis *a);
-
-#endif

@@ -2,8 +2,7 @@
 /* What the files of this room share: the rows of a series before they are compared (completed by
  * what the user knows, and with times that are those of the same work), and the parts that a
  * series, a decision and an analysis are computed from. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_INTERNAL_H
-#define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_INTERNAL_H
+#pragma once
 
 #include "launcher/analysis/analysis.h"
 
@@ -115,5 +114,3 @@ void noise_scale_compute(struct noise_scale *n, const struct series *s);
  * where model_latest meets it. deadline_s is 0 for none. */
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,
                     double deadline_s);
-
-#endif

@@ -2,8 +2,7 @@
 /* Judges a series: groups of runs are compared (struct comparison), the quality of each count is
  * judged against that of the base case (struct quality), disturbances of the times are looked for
  * (struct disturbance), and all of it decides which number of GPUs to use (struct decision). */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
-#define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -335,5 +334,3 @@ struct interval quality_losses(const struct series *s, const struct interval *ch
 int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
                      const struct model *steady, struct err *e);
 void decision_destroy(struct decision *d);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A count, N, is a number of GPUs that runs were measured on. Times of several runs are summarized
  * by their median before they are divided; ratios are never averaged. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
-#define UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -188,5 +187,3 @@ struct series_list {
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_list_destroy(struct series_list *l);
-
-#endif

@@ -2,8 +2,7 @@
 /* The verbs of unetctl: each cmd_NAME.c defines one, and tests reach what it does in a room below.
  * A verb has a table of options, whose values stand in one struct (`given`), parses them, calls the
  * rooms that do its work, and prints. This room is called by launcher/main.c alone. */
-#ifndef UNETCTL_LAUNCHER_CMD_CMD_H
-#define UNETCTL_LAUNCHER_CMD_CMD_H
+#pragma once
 
 #include "launcher/study/workspace.h"
 #include "src/cli.h"
@@ -20,5 +19,3 @@ int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct
 
 /* Submits what a submission (left.h) left. Returns 0, also if something is left again, or -1. */
 int cmd_submit_again(json_t *submission, struct err *e);
-
-#endif

@@ -16,8 +16,7 @@
  * Read collect.c from collect_study on, then run_folder.c (what one run says), run_record.c (its
  * record and its settings), logs_folder.c (logs without a study, and rows that contradict each
  * other), and results/results.h for what comes out. */
-#ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
-#define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ int run_folder_read(const char *study_dir, const char *name, const struct log_fo
 
 /* Checks all of an attempt's result except its marker. Returns 0, or -1 with the reason. */
 int run_folder_check(const char *run_dir, int attempt, const struct log_form *form, struct err *e);
-
-#endif

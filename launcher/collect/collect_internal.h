@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this room share: the record, the settings and the energy of a run, the scan of
  * a folder, and checks of the rows of a table against each other. */
-#ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_INTERNAL_H
-#define UNETCTL_LAUNCHER_COLLECT_COLLECT_INTERNAL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ int scan_folder(struct results *table, const char *dir, scan_f *read, const void
 
 /* Sets the state and the note of one row, whose run has no marker, from the status of its run. */
 void unfinished_decide(struct result *r, const struct run_status *status);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Read facts.c (what a process sees), mesh.c (whom it reaches), findings.c (what that means),
  * preflight.c (this host and study), rehearsal.c (the job), and bandwidth.c. */
-#ifndef UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
-#define UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -161,5 +160,3 @@ void preflight_check_folder(const struct workspace *w, struct findings *f);
  * a name such as "every user" or "the group staff". A group of this user's name that is his primary
  * group counts as his own. Returns false also if path does not exist. */
 bool preflight_find_writer(const char *path, char found[PATH_MAX], char who[128]);
-
-#endif

@@ -14,8 +14,7 @@
  * loaded if it is there, CPU packages by RAPL.
  *
  * Read sampler.c (NVML first, then the sampler), then energy_log.c. */
-#ifndef UNETCTL_LAUNCHER_ENERGY_ENERGY_H
-#define UNETCTL_LAUNCHER_ENERGY_ENERGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ int sampler_start(const char *attempt_dir, pid_t rank, int ngpus, struct err *e)
 /* Adds what can be measured here to dst, such as "of GPUs: by NVML; of CPU packages: not measured
  * (no RAPL)". */
 void sampler_describe(struct buf *dst);
-
-#endif

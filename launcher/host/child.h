@@ -14,8 +14,7 @@
  * Read child.h and child.c first (identity of processes, the environment of a job, children), then
  * path.h and path.c (parts of the installation, paths, locks, the user's folders), then
  * jsonio.h. */
-#ifndef UNETCTL_LAUNCHER_HOST_CHILD_H
-#define UNETCTL_LAUNCHER_HOST_CHILD_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -108,5 +107,3 @@ void child_destroy(struct child_end *end);
 /* Returns the last line of what a program printed, without blank lines after it, or "". Changes
  * text, into which the result points. */
 char *child_last_line(char *text);
-
-#endif

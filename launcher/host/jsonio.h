@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads JSON documents (of the library jansson), with a check of their schema, prints them, and
  * reads members that may be absent. */
-#ifndef UNETCTL_LAUNCHER_HOST_JSONIO_H
-#define UNETCTL_LAUNCHER_HOST_JSONIO_H
+#pragma once
 
 #include <jansson.h>
 
@@ -33,5 +32,3 @@ int jsonio_check_marker(const json_t *marker, struct err *e);
 /* Return a member's value, or "" and 0 if it is absent or of another type. */
 const char *jsonio_text(const json_t *o, const char *key);
 long long jsonio_integer(const json_t *o, const char *key);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Paths: where the parts of unetctl are, folders that are made and locked, files in them, and the
  * user's own folders. */
-#ifndef UNETCTL_LAUNCHER_HOST_PATH_H
-#define UNETCTL_LAUNCHER_HOST_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ int statedir_path(const char *name, char dst[PATH_MAX], struct err *e);
 
 /* The same for the folder of files that the user writes. */
 int statedir_config_path(const char *name, char dst[PATH_MAX], struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A new study.yaml, from a folder of images or from the command line of a program. */
-#ifndef UNETCTL_LAUNCHER_PLAN_BEGIN_H
-#define UNETCTL_LAUNCHER_PLAN_BEGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ int begin_continue(const struct study *s, int gpus, struct buf *dst, struct err 
  * did. */
 bool begin_suggest(const char *init, const char *engine, const char *const *words, size_t n,
                    struct buf *dst);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Upper bounds of what a run costs in GPU-hours and bytes on disk, before anything is spent. */
-#ifndef UNETCTL_LAUNCHER_PLAN_COST_H
-#define UNETCTL_LAUNCHER_PLAN_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ void plan_advice_collect(const struct plan *plan, struct plan_advice *dst);
  * at once, because the limit is not longer than that. Then dst has a sentence about it. Never true
  * without a limit, or for an engine that does not resume. */
 bool plan_advice_time(const struct plan *p, char dst[256]);
-
-#endif

@@ -9,8 +9,7 @@
  * split.json, which is made once.
  *
  * Read look.c first. */
-#ifndef UNETCTL_LAUNCHER_PLAN_LOOK_H
-#define UNETCTL_LAUNCHER_PLAN_LOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ bool compute_look_applies(const struct study *study, const struct site *site);
  * compute_look_applies returns false. */
 void compute_look_open(const struct study *study, const struct site *site,
                        struct compute_look *dst);
-
-#endif

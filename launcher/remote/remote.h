@@ -13,13 +13,10 @@
  *
  * Read remote.c from remote_elsewhere on, then ssh.c: the connection and the copies, and the two
  * forms of study.yaml. */
-#ifndef UNETCTL_LAUNCHER_REMOTE_REMOTE_H
-#define UNETCTL_LAUNCHER_REMOTE_REMOTE_H
+#pragma once
 
 #include "src/cli.h"
 
 /* As `elsewhere` of struct cli_program: runs a verb that has the option --study where its study is,
  * if study.yaml names another host, and init where --ssh says. */
 bool remote_elsewhere(const struct cli_command *c, int argc, char **argv, int *rc, struct err *e);
-
-#endif

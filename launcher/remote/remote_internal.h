@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this room share: the connection to a host, and the site that describes it. */
-#ifndef UNETCTL_LAUNCHER_REMOTE_REMOTE_INTERNAL_H
-#define UNETCTL_LAUNCHER_REMOTE_REMOTE_INTERNAL_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ int remote_site_encode(const char *there, const struct remote_site *s, struct bu
                        struct err *e);
 
 void remote_site_destroy(struct remote_site *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chart as data, its drawing as SVG, and its numbers as a table. Light colours are attributes of
  * groups of the classes c0 to c14 (series), soft, ink and grid, so a page can replace them. */
-#ifndef UNETCTL_LAUNCHER_REPORT_CHART_H
-#define UNETCTL_LAUNCHER_REPORT_CHART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ void chart_svg_encode_file(const struct chart *c, struct buf *b);
 extern const char chart_svg_style[];
 
 void chart_destroy(struct chart *c);
-
-#endif

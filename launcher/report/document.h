@@ -9,8 +9,7 @@
  *
  * Adding nodes reports no error: if memory runs out, doc.failed is set for one check by
  * doc_encode. A node that is added goes into the section that was begun last. */
-#ifndef UNETCTL_LAUNCHER_REPORT_DOCUMENT_H
-#define UNETCTL_LAUNCHER_REPORT_DOCUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -192,5 +191,3 @@ void escape_text(struct buf *b, const char *text, const char *replace(char c, ch
 
 /* Adds each line, escaped, and a newline. */
 void escape_lines(struct buf *b, escape_f *escape, const char *lines);
-
-#endif

@@ -2,8 +2,7 @@
 /* The scaling section of an application for computing time: what was measured, with intervals;
  * what the model expects beyond that; how it was measured; what is requested; the job script. What
  * computing centres ask for is in doc/PROPOSAL.md. What is not known is a blank. */
-#ifndef UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
-#define UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -54,5 +53,3 @@ void centre_fill(struct table *t, const struct report_series *rs,
  * dir has files, with ERR_INTERNAL if one cannot be written. */
 int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
                    struct err *e);
-
-#endif

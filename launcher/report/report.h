@@ -12,8 +12,7 @@
  *
  * Read verdict.c and methods.c (what is said), contents.c, tables.c and figures.c (what is shown),
  * document.h and one writer, then folder.c, json.c and proposal.c. chart.h is a drawing as data. */
-#ifndef UNETCTL_LAUNCHER_REPORT_REPORT_H
-#define UNETCTL_LAUNCHER_REPORT_REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ char *json_encode_extra_p(const struct report *r);
 
 /* Returns the prediction as JSON, or NULL if memory ran out. */
 json_t *json_encode_prediction(const struct prediction *p, const char *label);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of the report share. */
-#ifndef UNETCTL_LAUNCHER_REPORT_REPORT_INTERNAL_H
-#define UNETCTL_LAUNCHER_REPORT_REPORT_INTERNAL_H
+#pragma once
 
 #include "launcher/report/chart.h"
 #include "launcher/report/document.h"
@@ -75,5 +74,3 @@ int figures_draw(struct figures *f, const char *dir, struct err *e);
 
 /* Writes results.csv, and results_2.csv ... of further sources, into dir. Returns 0, or -1. */
 int folder_write_results(const struct report *r, const char *dir, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
 /* STUDY/.unetctl/left.json: submissions that left runs for later, and at most one in rounds, as the
  * command lines that `watch` repeats. A submission that leaves nothing more removes only itself;
  * `cancel` of everything removes all of this user. The file changes under the ledger's lock. */
-#ifndef UNETCTL_LAUNCHER_ROUNDS_LEFT_H
-#define UNETCTL_LAUNCHER_ROUNDS_LEFT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ struct left_repeat {
     struct map reported; /* the command lines */
 };
 long left_submit(struct left_repeat *r, struct err *e);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * submit and watch call rounds_step, report reads the looks. Both files change under the ledger's
  * lock. Read rounds_step, then choose_next. */
-#ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
-#define UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -77,5 +76,3 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
 
 /* Sets the thresholds of the rule, and the unit and mode of work, to those of the study. */
 void rounds_rule(const struct study *s, struct decision_rule *rule, struct series_facts *facts);
-
-#endif

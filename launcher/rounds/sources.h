@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a report is about: studies, and folders of logs. */
-#ifndef UNETCTL_LAUNCHER_ROUNDS_SOURCES_H
-#define UNETCTL_LAUNCHER_ROUNDS_SOURCES_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ void sources_apply(const struct sources *s, struct analysis_options *o);
 const char *sources_folder(const struct sources *s, char dst[PATH_MAX]);
 
 void sources_destroy(struct sources *s);
-
-#endif

@@ -11,8 +11,7 @@
  * may write in is refused, since commands would run as that user says.
  *
  * Read sandbox_load and sandbox_exec in sandbox.c, then sandbox-up and sandbox-init. */
-#ifndef UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
-#define UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ int sandbox_note_path(char dst[PATH_MAX], struct err *e);
  * same current directory. In mode flat, all of them are this machine. Returns, with -1, only if
  * that failed. */
 int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[], struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job as any scheduler takes it, the options of sbatch that users may add, and the variables that
  * sbatch reads. */
-#ifndef UNETCTL_LAUNCHER_SCHEDULER_JOB_H
-#define UNETCTL_LAUNCHER_SCHEDULER_JOB_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -145,5 +144,3 @@ int sbatch_environment_take(struct job_options *o, struct err *e);
 
 /* Adds the variables of sbatch that are set and not used, each with its reason. */
 void sbatch_environment_unused(struct buf *dst);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Read enum state and struct job_state here, then job.h, scheduler.c and job.c, and for a cluster
  * slurm/scheduler_slurm.c. */
-#ifndef UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
-#define UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -270,5 +269,3 @@ int scheduler_cancel_all(struct scheduler *s, const struct scheduler_ids *ids, s
 /* Releases a held job. Returns 0, or -1 with ERR_SCHED: Slurm does not allow it, or the scheduler
  * holds no jobs. */
 int scheduler_release(struct scheduler *s, const char *id, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
 /* The container that a run's program is started in (study.yaml: container, container_runtime).
  * templates/container.sh starts it on the node, around the program of each rank alone. Pyxis, a
  * plugin of Slurm, starts it by options of srun: then all of run_file.sh is inside. */
-#ifndef UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
-#define UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
+#pragma once
 
 #include "launcher/study/study.h"
 #include "src/buf.h"
@@ -24,5 +23,3 @@ int container_add_words(const struct study *s, const struct site *site, struct b
 /* Likewise the options of srun for Pyxis, each behind a blank; with the marker {{run_dir}}. */
 int container_add_options(const struct study *s, const struct site *site, struct buf *dst,
                           struct err *e);
-
-#endif

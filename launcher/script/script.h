@@ -12,8 +12,7 @@
  * value reaches a script but through template_add_sh, {{name|sh}} or a check of its characters.
  *
  * Read script_render, then script_values.c, which fills the values of all markers. */
-#ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
-#define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ int script_check_program(const struct engine *engine, const char *path, bool in_
  * by one, split at blanks outside of quotes, unless the text is the path of a program. Returns
  * whether they start an interpreter, and neither a launcher nor a module. */
 bool script_values_add_python(struct buf *b, const char *python);
-
-#endif

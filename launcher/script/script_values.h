@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values of the markers {{NAME}} in the scripts of one attempt (a submission of a run). */
-#ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
-#define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
+#pragma once
 
 #include "launcher/script/template.h"
 #include "launcher/study/plan.h"
@@ -32,5 +31,3 @@ const char *script_values_get(const struct script_values *s, const char *name);
  * setting that the study does not have. */
 int script_values_use(struct script_values *s, const char *file,
                       const bool used[TEMPLATE_VALUES_MAX], struct err *e);
-
-#endif

@@ -11,8 +11,7 @@
  * tags instead: the whole words tag_NAME and, where a text has those, setup.sh are replaced by
  * values of these names. A tag may stand inside quotes or outside, so only values that need no
  * quotes may replace one. */
-#ifndef UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
-#define UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ void template_quote_sh(struct buf *dst, const char *text);
 /* Add lines of sh, and commands that export variables NAME=VALUE. */
 void template_add_lines(struct buf *b, const struct setting_lines *list);
 void template_add_exports(struct buf *b, const struct setting_lines *list);
-
-#endif

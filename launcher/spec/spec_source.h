@@ -9,8 +9,7 @@
  * only taken from there, and an error names the variable or option that it is in.
  *
  * Read spec_source_read in spec_source.c, then below it how GPUs are counted and given out. */
-#ifndef UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
-#define UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -64,5 +63,3 @@ void spec_source_add_visible(const struct cluster_spec_task *t, int per_task, bo
 /* Adds the devices of the task in a slot (its number on the node, from 0), as
  * CUDA_VISIBLE_DEVICES: "2,3" for slot 1 with 2 per task. per_task must be positive. */
 void spec_source_add_gpus(int slot, int per_task, struct buf *dst);
-
-#endif

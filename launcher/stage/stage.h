@@ -12,8 +12,7 @@
  * or none that a run would use, and never removes what another process uses.
  *
  * Read stage.c: the files that split.json names, then the copy, its locks, and its removal. */
-#ifndef UNETCTL_LAUNCHER_STAGE_STAGE_H
-#define UNETCTL_LAUNCHER_STAGE_STAGE_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void stage_list_destroy(struct stage_list *list);
  * ERR_DATA that names a file which is not there. */
 int stage_list_measure(const struct stage_list *list, const char *dir, int64_t *nbytes,
                        struct err *e);
-
-#endif

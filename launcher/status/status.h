@@ -13,8 +13,7 @@
  * A state is never better than what was seen: DONE is the marker and nothing else, and a job counts
  * as lost only after it was asked for by its number, twice, and in the accounting. Read
  * run_status_decide first, then decide_run. */
-#ifndef UNETCTL_LAUNCHER_STATUS_STATUS_H
-#define UNETCTL_LAUNCHER_STATUS_STATUS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -102,5 +101,3 @@ int allocation_jobs_cancel(const struct plan *p, const char *run, int attempt, s
  * shown is not lost. UNETCTL_ABSENT_S replaces it in tests. */
 #define ABSENT_S 120
 double absent_wait_s(void);
-
-#endif

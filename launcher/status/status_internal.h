@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this room share. */
-#ifndef UNETCTL_LAUNCHER_STATUS_STATUS_INTERNAL_H
-#define UNETCTL_LAUNCHER_STATUS_STATUS_INTERNAL_H
+#pragma once
 
 #include "launcher/status/status.h"
 
@@ -53,5 +52,3 @@ struct absent_claim {
 /* Returns whether a job with the run's number is the run's job. Slurm uses numbers again, after a
  * new installation for example. */
 bool absent_is_same(const struct absent_claim *claim, const struct job_state *job);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Follows runs until they end: on a terminal with a bar for each that fits, otherwise with a line
  * for each change of state, and every minute one for each running run and one about all. */
-#ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
-#define UNETCTL_LAUNCHER_STATUS_WATCH_H
+#pragma once
 
 #include "launcher/status/status.h"
 
@@ -84,5 +83,3 @@ struct watch_options {
  * all runs that it follows are done, ERR_INTERNAL (1) if some ended without a result, ERR_TIMEOUT,
  * or ERR_INTERRUPT after Ctrl-C or SIGTERM (the jobs continue); -1 with an error. */
 int watch_runs(struct workspace *w, const struct watch_options *options, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a command asks for: the settings of a study, of its variants and of its site, the options
  * of its jobs, and the runs that follow: each GPU count with each seed, and the layout of each. */
-#ifndef UNETCTL_LAUNCHER_STUDY_PLAN_H
-#define UNETCTL_LAUNCHER_STUDY_PLAN_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -184,5 +183,3 @@ json_t *setting_json_encode(const struct setting *s, const void *src);
 
 /* Returns whether value equals what a file without the setting means. */
 bool setting_json_is_preset(const struct setting *s, const json_t *value);
-
-#endif

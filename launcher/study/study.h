@@ -16,8 +16,7 @@
  *
  * Read plan.h, then plan.c from plan_open on, ledger.c, run_dir.c. yaml_table.c reads any file that
  * has a table of settings. */
-#ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
-#define UNETCTL_LAUNCHER_STUDY_STUDY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -255,5 +254,3 @@ bool command_line_look(const char *script, struct command_sign *dst);
 
 /* The same of a shell's text, for a launcher alone. */
 bool command_line_look_text(const char *text, struct command_sign *dst);
-
-#endif

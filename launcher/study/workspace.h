@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A study opened for work: its plan, the ledger of its submissions and the schedulers of its jobs,
  * and the options that several verbs share. */
-#ifndef UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
-#define UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -296,5 +295,3 @@ bool workspace_is_slurm(const char *kind);
 /* Returns the scheduler of this kind, or NULL. It is opened at first use and closed by
  * workspace_close. */
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
 /* Reads YAML files that people write, by a table of settings (settings.h). The table describes
  * the members of a struct. Sections are one level deep ("train.lr"). Errors give FILE:LINE, what
  * is wrong, and the nearest known name for an unknown key or word. */
-#ifndef UNETCTL_LAUNCHER_STUDY_YAML_TABLE_H
-#define UNETCTL_LAUNCHER_STUDY_YAML_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -85,5 +84,3 @@ int yaml_table_encode(const struct setting *keys, const struct yaml_setting *set
 
 /* Frees the texts and lists of dst, and the origins, and zeroes them. */
 void yaml_table_destroy(const struct setting *keys, void *dst, struct yaml_origins *origins);
-
-#endif

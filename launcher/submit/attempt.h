@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One attempt of a run: its job for the scheduler, and its files. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_ATTEMPT_H
-#define UNETCTL_LAUNCHER_SUBMIT_ATTEMPT_H
+#pragma once
 
 #include <limits.h>
 
@@ -118,5 +117,3 @@ int allocation_describe(const struct plan *p, const struct run *largest,
 /* Returns the GPU-hours of all GPUs of the job until its time limit in minutes, or 0 if that is 0,
  * which means none. */
 double allocation_gpu_hours(const struct allocation *a, int time_min);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Read submission_submit, then batch.c, which writes the files of all, notes them in the ledger and
  * submits them, then attempt.c. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
-#define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
+#pragma once
 
 #include "launcher/status/status.h"
 #include "launcher/study/plan.h"
@@ -109,5 +108,3 @@ bool bad_nodes_is_out(const struct plan *p, const struct bad_node *node);
  * the options of the plan and reports them, at most once. Not for other schedulers than Slurm, nor
  * where the user chooses nodes (--nodelist). */
 int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, struct err *e);
-
-#endif

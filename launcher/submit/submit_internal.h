@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attempts that are submitted by one call. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMIT_INTERNAL_H
-#define UNETCTL_LAUNCHER_SUBMIT_SUBMIT_INTERNAL_H
+#pragma once
 
 #include "launcher/submit/attempt.h"
 #include "launcher/scheduler/scheduler.h"
@@ -101,5 +100,3 @@ char *allocation_render(const struct plan *p, const struct allocation *a,
  * lock. */
 int allocation_write(const struct plan *p, const struct allocation *a,
                      const struct batch_item *runs, size_t count, struct err *e);
-
-#endif

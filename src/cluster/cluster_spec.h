@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tasks of a run: how many on how many nodes, and the specification that each of them gets. */
-#ifndef UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
-#define UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -111,5 +110,3 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
 /* Decodes "ps:1,worker:2" or "ps=1,worker=2" into spec->jobs and njobs. Returns 0, or -1 with
  * ERR_USAGE. */
 int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses of hosts, and sockets: listening, connecting, and input and output in bounded time. */
-#ifndef UNETCTL_SRC_CLUSTER_CONNECTION_H
-#define UNETCTL_SRC_CLUSTER_CONNECTION_H
+#pragma once
 
 #include <netdb.h>
 #include <stdatomic.h>
@@ -82,5 +81,3 @@ int listener_open(const char *host, int port);
 
 /* Returns the port of a listening socket, or 0. */
 int listener_port(int socket);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slurm's lists of nodes, and of tasks per node. */
-#ifndef UNETCTL_SRC_CLUSTER_NODELIST_H
-#define UNETCTL_SRC_CLUSTER_NODELIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -56,5 +55,3 @@ struct tasklist {
 int tasklist_decode(const char *text, size_t limit, struct tasklist *dst, struct err *e);
 
 void tasklist_destroy(struct tasklist *t);
-
-#endif

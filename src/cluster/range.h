@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of counts, and Slurm's time limits. */
-#ifndef UNETCTL_SRC_CLUSTER_RANGE_H
-#define UNETCTL_SRC_CLUSTER_RANGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ long number_take(const char **text, long max);
 /* Returns the minutes, rounded up, of a Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S), 0 of
  * UNLIMITED, or -1 if text is not one, or is one of no time. */
 int time_limit_decode(const char *text);
-
-#endif

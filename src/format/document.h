@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a YAML document, as people write it, into a tree. */
-#ifndef UNETCTL_SRC_FORMAT_DOCUMENT_H
-#define UNETCTL_SRC_FORMAT_DOCUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ int document_check_schema(const struct document *d, struct err *e);
 /* Sets an error with NAME:LINE, and returns -1. */
 #define document_refuse(node, e, ...) \
     (err_set(e, ERR_CONFIG, __VA_ARGS__), err_prefix(e, "%s:%zu", (node)->file, (node)->line))
-
-#endif

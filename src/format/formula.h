@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Formulas that a user writes: a term, or the largest of several, max(gpus, cores/8, mem/64). A
  * term is a number or a name, multiplied and divided by numbers. */
-#ifndef UNETCTL_SRC_FORMAT_FORMULA_H
-#define UNETCTL_SRC_FORMAT_FORMULA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ struct formula_value {
 /* Computes it: NaN if the value of a name that it has is NaN. Returns false if it is not a
  * formula. */
 bool formula_compute(const char *text, const struct formula_value *values, double *dst);
-
-#endif

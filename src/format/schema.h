@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The number that a file of unetctl or unet-train carries as "schema" (doc/FORMATS.md). It changes
  * when readers of an earlier version would misunderstand a file. */
-#ifndef UNETCTL_SRC_FORMAT_SCHEMA_H
-#define UNETCTL_SRC_FORMAT_SCHEMA_H
+#pragma once
 
 #include "src/err.h"
 
@@ -12,5 +11,3 @@
  * and a text, without the file's name, that says what the number must be or, if it is larger, that
  * a later version wrote the file, and what to do. */
 int schema_check(double found, int code, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hashes and codes of messages, by nettle. */
-#ifndef UNETCTL_SRC_FORMAT_SHA256_H
-#define UNETCTL_SRC_FORMAT_SHA256_H
+#pragma once
 
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
@@ -35,5 +34,3 @@ struct hmac_part {
 /* Sets dst to the code of the concatenated parts. */
 void hmac_sign(const struct hmac_sha256_ctx *key, const struct hmac_part *parts, size_t nparts,
                unsigned char dst[HMAC_SIZE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Protocol buffers and the record files of TensorFlow that hold them. */
-#ifndef UNETCTL_SRC_FORMAT_TFRECORD_H
-#define UNETCTL_SRC_FORMAT_TFRECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ struct protobuf_reader {
 /* Reads the next field. Returns 1, 0 at the end of the message, or -1 if the message is malformed
  * (such as a length that exceeds it) or has a group, an obsolete type of field. */
 int protobuf_next(struct protobuf_reader *r, struct protobuf_field *field);
-
-#endif

@@ -3,8 +3,7 @@
  * the TensorFlow and PyTorch programs that its results are compared with (logs/SCHEMA.md). The
  * reader is strict: it refuses files that end inside a line, lack a row between others, or mix two
  * runs. It does not notice that whole rows at the end are missing. */
-#ifndef UNETCTL_SRC_RUN_EPOCH_CSV_H
-#define UNETCTL_SRC_RUN_EPOCH_CSV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_
 int epoch_csv_write(const char *path, const struct epoch_row *rows, size_t count, struct err *e);
 
 void epoch_csv_destroy(struct epoch_csv *c);
-
-#endif

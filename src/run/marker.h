@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files by which processes of a run agree: markers, locks, and the token of its ranks. */
-#ifndef UNETCTL_SRC_RUN_MARKER_H
-#define UNETCTL_SRC_RUN_MARKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ int token_share(const char *dir, unsigned char dst[TOKEN_SIZE], struct err *e);
 
 /* Fills dst with at most 256 random bytes of the kernel. */
 int token_draw(void *dst, size_t nbytes, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a training is given besides its data: the learning rate of each step, and its goal. */
-#ifndef UNETCTL_SRC_RUN_SCHEDULE_H
-#define UNETCTL_SRC_RUN_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ int goal_text_parse(struct goal *g, const char *until, int patience, struct err 
 
 /* Adds the plateau of text to *g: "" or EPOCHS:FACTOR such as 10:0.5. -1 with ERR_CONFIG. */
 int goal_text_parse_plateau(struct goal *g, const char *text, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings of a run, as one table (settings.def): the source of study.yaml, run.json, --set,
  * the record, help and manual, and of what a checkpoint and a report compare. */
-#ifndef UNETCTL_SRC_SETTINGS_SETTINGS_H
-#define UNETCTL_SRC_SETTINGS_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -255,5 +254,3 @@ int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_
 /* Sets dst to alpha and beta of train.tversky, both 0 without it. Returns 0, or -1 with
  * ERR_CONFIG. */
 int settings_check_tversky(const struct settings *c, double dst[2], struct err *e);
-
-#endif

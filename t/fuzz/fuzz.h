@@ -2,8 +2,7 @@
 /* What every fuzz target shares. A target feeds bytes to readers of outside input and checks
  * what must hold whatever they are; t/fuzz/run gives it libFuzzer's bytes, t/fuzz/replay.c those
  * kept. */
-#ifndef UNETCTL_T_FUZZ_FUZZ_H
-#define UNETCTL_T_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline const char *fuzz_file(const uint8_t *data, size_t n)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return path;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * cuda/ the one for NVIDIA GPUs. The same numbers give the same results in every backend up to
  * rounding, which trainer/ops/test/opcheck.t checks kernel by kernel. To read: ref/, then one of
  * the others. */
-#ifndef UNETCTL_TRAINER_BACKENDS_BACKENDS_H
-#define UNETCTL_TRAINER_BACKENDS_BACKENDS_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
@@ -28,5 +27,3 @@ double peak_flop(void);
 /* Returns the bytes per second of one thread, measured with a = b + s c over arrays that no cache
  * holds; each array counts once. Returns 0 if there is no memory. */
 double peak_bytes(void);
-
-#endif

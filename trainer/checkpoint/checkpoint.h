@@ -9,8 +9,7 @@
  *
  * To read: safetensors.h, the format of the arrays; checkpoint.c; fit.c, which reads weights of
  * other networks; onnx.c, which writes graphs for others. */
-#ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
-#define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
+#pragma once
 
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/json/cjson.h"
@@ -113,5 +112,3 @@ void snapshot_clean(const char *dir, bool older);
  * operator for an op. */
 int onnx_write(const char *path, const struct network_config *config,
                const struct checkpoint_classes *classes, const struct weights *w, struct err *e);
-
-#endif

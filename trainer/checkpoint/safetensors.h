@@ -4,8 +4,7 @@
  * "NAME":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},..}; then the data without gaps.
  * Errors name the file and, if one is at fault, the tensor; those of reading are ERR_CHECKPOINT,
  * those of writing ERR_INTERNAL. */
-#ifndef UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
-#define UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
+#pragma once
 
 #include "trainer/core/graph.h"
 
@@ -64,5 +63,3 @@ int safetensors_read_one(const struct safetensors *s, const struct safetensors_e
  * bytes present; a value that is not finite is an error. After an error the data are undefined. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_entry *list, size_t n,
                      struct err *e);
-
-#endif

@@ -7,8 +7,7 @@
  * eval, predict and export. A verb fails with one error and its exit code, which main.c reports.
  *
  * To read: cmd_model.c, a short one; cmd_train.c, which drives a run. */
-#ifndef UNETCTL_TRAINER_CMD_CMD_H
-#define UNETCTL_TRAINER_CMD_CMD_H
+#pragma once
 
 #include <limits.h>
 
@@ -121,5 +120,3 @@ void trained_compare_bits(const struct trained *t, size_t others, size_t all, in
 
 /* Returns the name of class i, or its number (in the buffer) if the checkpoint has no names. */
 const char *trained_class_name(const struct trained *t, int i, char number[16]);
-
-#endif

@@ -11,8 +11,7 @@
  * To read: this file, comm.c; shared_reduce.c and node.c for sums in shared memory; comm_mpi.c;
  * comm_nccl.c with nccl_library.h; rendezvous/ for how ranks find each other and notice that one is
  * lost. */
-#ifndef UNETCTL_TRAINER_COMM_COMM_H
-#define UNETCTL_TRAINER_COMM_COMM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -130,5 +129,3 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
 {
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
-
-#endif

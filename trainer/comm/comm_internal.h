@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What communicators are made of: sums in shared memory, the ranks of a node, and a thread for
  * sums. */
-#ifndef UNETCTL_TRAINER_COMM_COMM_INTERNAL_H
-#define UNETCTL_TRAINER_COMM_COMM_INTERNAL_H
+#pragma once
 
 #include "trainer/comm/comm_open.h"
 
@@ -173,5 +172,3 @@ int comm_async_wait(struct comm_async *a, struct err *e);
 /* Ends the thread and frees a, which may be NULL. Slices that are still queued are not summed. now:
  * a sum in flight is interrupted as if by a signal. */
 void comm_async_close(struct comm_async *a, bool now);
-
-#endif

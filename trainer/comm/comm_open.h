@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The communicators, and what they need to be opened. */
-#ifndef UNETCTL_TRAINER_COMM_COMM_OPEN_H
-#define UNETCTL_TRAINER_COMM_COMM_OPEN_H
+#pragma once
 
 #include "trainer/comm/comm.h"
 #include "trainer/comm/nccl_library.h"
@@ -122,5 +121,3 @@ void device_comm_close(struct device_comm *d);
  * NULL on error. */
 struct comm *comm_nccl_open(const struct comm_config *config, const struct device_comm *gpu,
                             struct err *e);
-
-#endif

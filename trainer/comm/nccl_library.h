@@ -2,8 +2,7 @@
 /* NCCL as a table of functions, loaded at run time: the build needs neither library nor header, and
  * one binary also serves nodes without NCCL. The constants below are the same in every release.
  * Tests fill the table with an emulation (test/nccl_emulated.c). */
-#ifndef UNETCTL_TRAINER_COMM_NCCL_LIBRARY_H
-#define UNETCTL_TRAINER_COMM_NCCL_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -50,5 +49,3 @@ struct nccl_calls {
 /* Loads NCCL once per process; it stays loaded. Returns NULL with ERR_CONFIG if it is missing or
  * older than 2.14, whose calls may block, or in a build without CUDA. */
 const struct nccl_calls *nccl_library_open(struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weights, graphs, and the memory that a graph needs. */
-#ifndef UNETCTL_TRAINER_CORE_GRAPH_H
-#define UNETCTL_TRAINER_CORE_GRAPH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -225,5 +224,3 @@ void arena_release(struct arena *a);
 /* Sets first, last and offset of the tensors in the arena, workspace_offset and kept_offset of the
  * ops, and g->arena_size. 0, or -1 if out of memory. */
 int plan_arena(struct graph *g, struct err *e);
-
-#endif

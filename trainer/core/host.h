@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's memory and its libraries. */
-#ifndef UNETCTL_TRAINER_CORE_HOST_H
-#define UNETCTL_TRAINER_CORE_HOST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void *library_open(const char *name, struct err *e);
 /* Stores the address of the symbol in the function pointer that `function` points to. -1 with
  * ERR_CONFIG if the library, such as an older release, does not have it. */
 int library_find(void *library, const char *symbol, void *function, struct err *e);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * To read: tensor.h; below, the kernels and the interface of a device; graph.h and graph.c; plan.c
  * for the memory; ops.def for the kinds of ops. host.h is about the machine. */
-#ifndef UNETCTL_TRAINER_CORE_KERNEL_H
-#define UNETCTL_TRAINER_CORE_KERNEL_H
+#pragma once
 
 #include "trainer/core/tensor.h"
 
@@ -372,5 +371,3 @@ bool backend_has_kernel(const struct backend *backend, const struct op *op);
 
 /* Returns the backend's first kernel for the op, or else its fallback's, or NULL. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers, tensors and ops: the data of a graph (graph.h), of which kernel.h brings this part to
  * other rooms. */
-#ifndef UNETCTL_TRAINER_CORE_TENSOR_H
-#define UNETCTL_TRAINER_CORE_TENSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -266,5 +265,3 @@ static inline bool op_is_fresh(float running_mean, float running_var)
 {
     return running_mean == 0 && running_var == 1;
 }
-
-#endif

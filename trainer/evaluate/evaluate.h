@@ -7,8 +7,7 @@
  * network is only read, apart from its batches.
  *
  * To read: evaluate.c, then predict.c (tiles and resizing) and examples.c (pictures). */
-#ifndef UNETCTL_TRAINER_EVALUATE_EVALUATE_H
-#define UNETCTL_TRAINER_EVALUATE_EVALUATE_H
+#pragma once
 
 #include "trainer/data/set/dataset.h"
 #include "trainer/json/cjson.h"
@@ -199,5 +198,3 @@ int mask_picture_write(const char *path, const struct mask_picture *m,
  * replaced. A data set without masks has no examples. */
 int examples_write(const char *dir, struct evaluation *v, const char *scale, uint64_t seed,
                    struct err *e);
-
-#endif

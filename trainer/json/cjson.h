@@ -5,8 +5,7 @@
  * checkpoint/, data/, evaluate/, run/ and cmd/ call it. If memory runs out while a document is
  * built, the object that lacks an item cannot be printed any more, so that only cjson_print must be
  * checked. Errors of reading name the file and the key. */
-#ifndef UNETCTL_TRAINER_JSON_CJSON_H
-#define UNETCTL_TRAINER_JSON_CJSON_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ int cjson_read_int(const cJSON *object, const char *key, double min, double max,
  * an error. -1 with an error of this code if `list` is not such a list; key is its name in that. */
 int cjson_read_texts(const cJSON *list, const char *key, int code, char ***dst, int *n,
                      struct err *e);
-
-#endif

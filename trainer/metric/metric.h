@@ -4,8 +4,7 @@
  * evaluate/ adds images to both, run/ and step/ sum them over ranks and report them. Both are plain
  * arrays of numbers whose sums over images or ranks mean the same as all images together, so that
  * IoU does not depend on the number of ranks. Nothing here fails or allocates. */
-#ifndef UNETCTL_TRAINER_METRIC_METRIC_H
-#define UNETCTL_TRAINER_METRIC_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 
 /* Returns ce / weight + dice / images, or only one of the terms. NaN without images. */
 double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * To read: this file, then model.c (layers, table of models), description.c (decoding, then
  * building layer by layer) and expression.c (numbers and conditions in a description). */
-#ifndef UNETCTL_TRAINER_MODELS_MODEL_H
-#define UNETCTL_TRAINER_MODELS_MODEL_H
+#pragma once
 
 #include "trainer/ops/ops.h"
 
@@ -128,5 +127,3 @@ const struct layer_kind *layer_find(const char *name); /* or NULL */
 
 /* Writes "48x64x32" (height, width, channels) to dst and returns dst. */
 const char *layer_shape(const struct tensor *t, char dst[64]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a model is read from: its description, and the expressions in it. */
-#ifndef UNETCTL_TRAINER_MODELS_MODELS_INTERNAL_H
-#define UNETCTL_TRAINER_MODELS_MODELS_INTERNAL_H
+#pragma once
 
 #include "trainer/models/model.h"
 
@@ -63,5 +62,3 @@ int description_sides(const struct description *d, const char *variant,
 /* As model_build. */
 int description_build(const struct description *d, const char *variant, struct graph *g,
                       const struct network_config *config, int batch, struct err *e);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * To read: this file and network.c, in which a run on the host is a call of graph_run; compiled.c
  * for the way from a model to a graph that can run; runner.c for runs on a device. */
-#ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
-#define UNETCTL_TRAINER_NETWORK_NETWORK_H
+#pragma once
 
 #include "trainer/models/model.h"
 
@@ -194,5 +193,3 @@ int network_count(struct network *n, bool training, int batch, double *flop, dou
  * prints the averages (profile_print). */
 void network_time_ops(struct network *n);
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a network: the runs on its device, and its compiled graphs. */
-#ifndef UNETCTL_TRAINER_NETWORK_NETWORK_INTERNAL_H
-#define UNETCTL_TRAINER_NETWORK_NETWORK_INTERNAL_H
+#pragma once
 
 #include "trainer/network/network.h"
 
@@ -168,5 +167,3 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
 
 /* Frees all graphs and the host's arena. The device must be idle. */
 void compiled_release(struct compiled_set *s);
-
-#endif

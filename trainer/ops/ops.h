@@ -12,8 +12,7 @@
  *
  * To read: core/ops.def says what each op computes; elementwise.c has the table of the kinds, what
  * several of them share, and the shortest ones; then conv.c and reduction.c. */
-#ifndef UNETCTL_TRAINER_OPS_OPS_H
-#define UNETCTL_TRAINER_OPS_OPS_H
+#pragma once
 
 #include "trainer/core/graph.h"
 
@@ -97,5 +96,3 @@ int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struc
                      struct err *e);
 int ops_infer_sized(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                     struct err *e);
-
-#endif

@@ -19,8 +19,7 @@
  * The velocity v of SGD does not contain the rate, so a change of rate needs no momentum
  * correction. With `uncorrected` SGD computes as if v contained the rate without such a correction:
  * v = momentum (previous rate / rate) v + g. */
-#ifndef UNETCTL_TRAINER_OPTIM_OPTIM_H
-#define UNETCTL_TRAINER_OPTIM_OPTIM_H
+#pragma once
 
 #include "trainer/core/graph.h"
 
@@ -79,5 +78,3 @@ void optim_step(struct optim *o, struct weights *w, double lr, double clip);
 
 /* The tensors of the parameters on a device, for updates that treat tensors separately (LARS, LAMB,
  * penalties), cut into pieces of at most 8192 numbers, each of which a thread block processes. */
-
-#endif

@@ -7,8 +7,7 @@
  * whether it has a kernel before it makes an op of another kind or type.
  *
  * passes.c has first the types of 16 bits, then fusion. */
-#ifndef UNETCTL_TRAINER_PASSES_PASSES_H
-#define UNETCTL_TRAINER_PASSES_PASSES_H
+#pragma once
 
 #include "trainer/core/graph.h"
 
@@ -57,5 +56,3 @@ void fuse_drop_bias_grads(struct graph *g);
  * and after precision_mark. 0, or -1 with ERR_INTERNAL if out of memory; then the graph can only
  * be destroyed. */
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of a training that only this room uses. */
-#ifndef UNETCTL_TRAINER_RUN_RUN_INTERNAL_H
-#define UNETCTL_TRAINER_RUN_RUN_INTERNAL_H
+#pragma once
 
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/run/session.h"
@@ -100,5 +99,3 @@ int results_write(const struct training *t, struct evaluation *v, struct run_log
  * to *e; a failure to write is only logged. */
 void results_rescue(const struct training *t, const struct network_config *network,
                     const struct goal *goal, struct err *e);
-
-#endif

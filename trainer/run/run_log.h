@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record of a run, and the decisions of its validations. */
-#ifndef UNETCTL_TRAINER_RUN_RUN_LOG_H
-#define UNETCTL_TRAINER_RUN_RUN_LOG_H
+#pragma once
 
 #include "src/run/epoch_csv.h"
 #include "src/run/schedule.h"
@@ -176,5 +175,3 @@ void run_log_bad_node(struct run_log *r, const char *host);
 /* Writes the last line and the marker FAILED; errors of writing are only logged. Does nothing for
  * ERR_RESUMABLE, after run_log_done or an earlier call, or if run_log_check fails. Thread-safe. */
 void run_log_failed(struct run_log *r, const struct err *reason);
-
-#endif

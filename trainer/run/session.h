@@ -13,8 +13,7 @@
  *
  * To read: this file, then cmd_train.c, session.c, validation.c (what ends a training), resume.c,
  * run_log.c and membership.c; ranks/ranks.h for how a process finds its rank. */
-#ifndef UNETCTL_TRAINER_RUN_SESSION_H
-#define UNETCTL_TRAINER_RUN_SESSION_H
+#pragma once
 
 #include "trainer/json/cjson.h"
 #include "trainer/run/ranks/ranks.h"
@@ -157,5 +156,3 @@ void session_abandon(struct session *s);
  * says. ERR_USAGE for a single rank. */
 int bandwidth_measure(struct comm *c, const struct device_comm *gpu, const char *dir,
                       struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process sets up before it computes: the settings of its run, its backend, and how signals
  * end it. */
-#ifndef UNETCTL_TRAINER_RUN_SETUP_H
-#define UNETCTL_TRAINER_RUN_SETUP_H
+#pragma once
 
 #include "src/cli.h"
 #include "src/settings/settings.h"
@@ -105,5 +104,3 @@ void shutdown_catch(bool resumable);
  * cannot be started, the marker is written only when the step ends. */
 void shutdown_watch(struct run_log *r);
 void shutdown_unwatch(void);
-
-#endif

@@ -10,8 +10,7 @@
  * be called.
  *
  * To read: this file, step.c, step_host.c, step_device.c. */
-#ifndef UNETCTL_TRAINER_STEP_STEP_H
-#define UNETCTL_TRAINER_STEP_STEP_H
+#pragma once
 
 #include "trainer/comm/comm.h"
 #include "trainer/data/set/loader.h"
@@ -143,5 +142,3 @@ void step_drop_votes(struct step *s);
  * for validation. Does nothing without a device or with one replica. */
 int kernel_choice_share(struct network *n, struct comm *c, const struct shard_plan *plan, int parts,
                         struct err *e);
-
-#endif

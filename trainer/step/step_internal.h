@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What step.c shares with the two kinds of step, on the host and on a device. */
-#ifndef UNETCTL_TRAINER_STEP_STEP_INTERNAL_H
-#define UNETCTL_TRAINER_STEP_STEP_INTERNAL_H
+#pragma once
 
 #include "trainer/step/step.h"
 
@@ -57,5 +56,3 @@ struct step_kind {
 size_t step_bucket(const struct step *s, size_t begin, size_t upto);
 
 extern const struct step_kind step_host, step_device;
-
-#endif

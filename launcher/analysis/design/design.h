@@ -32,8 +32,7 @@
  * a study will cost by design_expect. The room submits and reads nothing itself: the rounds made
  * and the table of results are all that an answer depends on. design_view.c has what is known after
  * the rounds, design.c what follows, and below it the simulation. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
-#define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -203,5 +202,3 @@ int design_expect(const struct design *d, struct design_cost *dst, struct err *e
 int design_view_looks(const struct design *d, const struct results *table,
                       const struct design_round *rounds, size_t nrounds, struct quality_looks *dst,
                       struct err *e);
-
-#endif

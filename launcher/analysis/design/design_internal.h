@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is known after the rounds of a sequential design: the series and its decision with repeated
  * confidence intervals, and what runs cost. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_INTERNAL_H
-#define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_INTERNAL_H
+#pragma once
 
 #include "launcher/analysis/design/design.h"
 #include "launcher/analysis/model/model.h"
@@ -58,5 +57,3 @@ double design_view_spent(const struct design_view *v);
 
 /* Fills pairs with those of each look, as far as there are seeds. Returns their number. */
 size_t design_view_pairs(const struct design *d, size_t pairs[SEQUENTIAL_LOOKS]);
-
-#endif

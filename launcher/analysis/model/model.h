@@ -24,8 +24,7 @@
  * Fitted by prediction_fit (analysis.h) and read by advice, decisions, designs and reports. The
  * room knows neither runs nor series, and the same samples give the same draws. Read here
  * model_law_term and struct model first, then model.c from model_fit. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
-#define UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ bool model_is_usable(const struct model *m);
 /* Adds what a prediction at a count assumes, as clauses that follow it: ", if no limit begins ...".
  * Every printed prediction has them. */
 void model_assume(const struct model *m, double gpus, struct buf *b);
-
-#endif

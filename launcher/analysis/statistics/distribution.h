@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Distribution functions and their inverses, with relative errors below 1e-10 in the ranges that
  * intervals and tests need. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
-#define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ double distribution_coins_cdf(long k, size_t n);
  * RESOLUTION_FINEST. Where it is a power of ten or the values are few, a single value decides.
  * Single precision is taken into account. */
 double resolution_of(const double *values, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests of hypotheses, and the intervals that belong to them. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_HYPOTHESIS_H
-#define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_HYPOTHESIS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ double sequential_estimate(const struct sequential *s, size_t look, double t, do
  * last look. */
 bool sequential_is_futile(const struct sequential *s, size_t look, double z);
 #define SEQUENTIAL_FUTILE 0.1
-
-#endif

@@ -13,8 +13,7 @@
  * distribution.h has distribution functions and their inverses, on which all else rests; then
  * read this header: proportions, medians and their intervals; then hypothesis.h: Student's t, and
  * tests that look at the data several times. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
-#define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ double median_of_sorted(const double *sorted, size_t n);
  * than half are equal. room is for n values. */
 #define MEDIAN_OUTLIER_FEWEST 5
 size_t median_count_outliers(const double *sorted, size_t n, double *room);
-
-#endif

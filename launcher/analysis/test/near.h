@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* near(got, want, relative error, "what") checks a number in tests. If want is 0, the error is
  * absolute. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
-#define UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
+#pragma once
 
 #include <math.h>
 
@@ -19,5 +18,3 @@
         if (!ok(near_ok, __VA_ARGS__))                                                    \
             printf("# got %.17g, want %.17g\n", near_g, near_w);                          \
     } while (0)
-
-#endif

@@ -6,8 +6,7 @@
  * or 0, a share, or an error. The frame (simulate.c) repeats that, in several processes, and prints
  * the mean or the median of each statement in each case, with its Monte Carlo standard error. A
  * statement may have a promise, which fails if it is missed by more than three standard errors. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_SIMULATE_H
-#define UNETCTL_LAUNCHER_ANALYSIS_TEST_SIMULATE_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -100,5 +99,3 @@ void simulate_create(struct simulate_study *s, const struct simulate_design *d, 
  * error. */
 void simulate_analyse(struct simulate_study *s, const struct analysis_options *options);
 void simulate_destroy(struct simulate_study *s);
-
-#endif

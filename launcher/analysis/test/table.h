@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tables of invented runs for tests. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
-#define UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
+#pragma once
 
 #include "launcher/collect/results/results.h"
 #include "t/tap.h"
@@ -37,5 +36,3 @@ __attribute__((unused)) static void table_add_curve(struct result *r, size_t n, 
         r->curve->loss[i] = 1 / (double)(i + 1);
     }
 }
-
-#endif

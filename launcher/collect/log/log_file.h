@@ -16,8 +16,7 @@
  * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), log_intervals.c (from
  * rows to intervals), log_words.c (what the numbers of a line are), and log_try.c (what
  * `unetctl init --try` proposes to read of a log). */
-#ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
-#define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
 
 /* Does the same for a table in the reference's form, and refuses any other. */
 int log_file_read_reference(const char *path, struct result *r, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this room share: a log as a table, the files that become one, and the way from
  * its rows to the intervals of a run. */
-#ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_INTERNAL_H
-#define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -250,5 +249,3 @@ int mllog_file_read(const char *text, struct log_table *t, struct result *r, str
  * curve is then NULL. */
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
                        struct err *e);
-
-#endif

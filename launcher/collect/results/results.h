@@ -12,8 +12,7 @@
  *
  * Read struct curve and struct scores first (measures.c), then struct result and the table
  * (results.c), then enum quantity. */
-#ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
-#define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -380,5 +379,3 @@ double quantity_of(const struct result *r, enum quantity q);
 
 /* Copies the known values of q in rows[0..n) to dst and returns their number. */
 size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The page of a study that runs (watch --html): states, time left, curves so far, and speed-up. */
-#ifndef UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
-#define UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
+#pragma once
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/status/status.h"
@@ -21,5 +20,3 @@ struct live_page {
 int live_page_write(const struct live_page *page, const struct study *study,
                     const struct status_list *list, const struct run_summary *summary,
                     struct err *e);
-
-#endif

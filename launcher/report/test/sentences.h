@@ -2,8 +2,7 @@
 /* All sentences that a report can print about a series or a pair of series, each with the predicate
  * that allows it, derived from the intervals and not from the decision. A sentence that is not
  * listed is an error, and so is one whose predicate does not hold. */
-#ifndef UNETCTL_LAUNCHER_REPORT_TEST_SENTENCES_H
-#define UNETCTL_LAUNCHER_REPORT_TEST_SENTENCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ const char *sentences_check_differences(const struct report *r);
 
 /* Returns how many of the listed sentences were seen, and adds the others to unseen. */
 size_t sentences_seen(size_t *nlisted, struct buf *unseen);
-
-#endif

@@ -8,8 +8,7 @@
  * gone, procids show whether its processes live, so that nothing is said to run that does not.
  *
  * Read scheduler_local.c from scheduler_local_open on, then local_runner.c. */
-#ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_H
-#define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ void local_runner_start(const char *dir, int max_in_flight, const struct job *jo
 
 /* Asks the runner to cancel this job. Returns 0, or -1. */
 int local_runner_cancel(const struct local_record *r, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * per line. Both helper programs are this and a struct slurm_interface: unetctl-slurm queries
  * through libslurm, unetctl-slurm-commands through Slurm's commands. Functions that return json_t *
  * return a new reference. */
-#ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_SERVE_H
-#define UNETCTL_LAUNCHER_SCHEDULER_SLURM_SERVE_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -72,5 +71,3 @@ int serve_check_start(int argc, char **argv);
 
 /* Answers requests on stdin until the end of input. */
 void serve(const struct slurm_interface *slurm);
-
-#endif

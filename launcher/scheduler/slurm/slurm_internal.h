@@ -16,8 +16,7 @@
  *
  * Read scheduler_slurm.c from scheduler_slurm_open on, then cause.c (refusals, reasons, limits),
  * command.c (how commands run, and messages of the protocol), helper.c and serve.c. */
-#ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_SLURM_INTERNAL_H
-#define UNETCTL_LAUNCHER_SCHEDULER_SLURM_SLURM_INTERNAL_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -173,5 +172,3 @@ void helper_destroy(struct helper *h);
  * with ERR_CONFIG if the request is NULL or not UTF-8; NULL with ERR_INTERNAL if the request was
  * sent but its answer was lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A study of its own for a test, in a new folder, with the local queue. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_TEST_DEMO_H
-#define UNETCTL_LAUNCHER_SUBMIT_TEST_DEMO_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,5 +75,3 @@ static inline struct plan demo_plan(const struct workspace *w)
         bail_out("%s", e.text);
     return plan;
 }
-
-#endif

@@ -17,8 +17,7 @@
  * r is the row of the window, g counts vectors, and rows of the source have a border of zeros.
  * Loading a value of the source costs as much as multiplying by it. Register blocking uses each
  * value more than once: for two vectors of channels, or two rows of results. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROWS_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -54,6 +53,4 @@ void conv_rows_add(float *sums, size_t n, size_t nchunks);
 
 #ifdef __x86_64__
 extern const struct conv_rows conv_rows_avx512, conv_rows_avx2;
-#endif
-
 #endif

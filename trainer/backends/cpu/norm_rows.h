@@ -3,8 +3,7 @@
  * fewer channels, several pixels. A loop processes n rows of w = 1, 2 or 4 neighbouring vectors,
  * because longer contiguous reads are faster; rows are `step` values apart. Coefficients and sums
  * of channels are arrays of w * `lanes` floats. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_ROWS_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_NORM_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +32,4 @@ struct norm_rows {
 
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernels of this backend share, and their list. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_SIMD_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_SIMD_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
@@ -80,5 +79,3 @@ extern const struct kernel simd_batch_norm_relu, simd_batch_norm_relu_grad;
 /* Kernels of pooling. */
 
 extern const struct kernel simd_max_pool2d, simd_max_pool2d_grad, simd_max_pool2d_grad_add;
-
-#endif

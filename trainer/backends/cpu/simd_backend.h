@@ -9,12 +9,9 @@
  *
  * To read: simd.h, which lists the kernels; conv_rows.h, the products that all convolutions share;
  * direct_conv.c and conv2d.c, then winograd.c; batch_norm.c with norm_rows.h. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
 extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 extern const struct backend simd_backend;
-
-#endif

@@ -16,8 +16,7 @@
  * -1/sqrt(2), sqrt(2), -sqrt(2) and infinity for m = 4. With these the matrices' elements are
  * nearer to 1 than with the usual 0, 1, -1, 2, -2 and infinity, so that rounding errors are
  * smaller. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_WINOGRAD_ROWS_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_WINOGRAD_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +60,4 @@ struct winograd_rows {
 #ifdef __x86_64__
 extern const struct winograd_rows winograd_rows_avx512[2], winograd_rows_avx2[2]; /* m = 4, 2 */
 extern const struct winograd_rows winograd_pairs_avx512; /* m = 4 */
-#endif
-
 #endif

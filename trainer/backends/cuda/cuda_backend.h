@@ -9,11 +9,8 @@
  *
  * To read: runtime/gpu.h, the language of the kernels; runtime/cuda_kernel.h;
  * kernels/elementwise.cu; cuda_backend.c; then cudnn/cudnn_conv.h. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
 extern const struct backend cuda_backend;
-
-#endif

@@ -10,8 +10,7 @@
  *
  * To read: elementwise.c has the table and the simplest kernels; then pool.c, norm.c, loss.c and
  * conv.c, each with its formulas at the top. */
-#ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
-#define UNETCTL_TRAINER_BACKENDS_REF_REF_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
@@ -65,5 +64,3 @@ void chunks_bias(const struct tensor *dy, double *workspace, float *db);
 int norm_sum_replicas(const struct op *op, struct exec *x, double *sums, struct err *e);
 void norm_finish_statistics(const struct op *op, const double *sums, float *a, float *shift);
 void norm_running_map(const struct op *op, float *a, float *shift);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * To read: this file; rendezvous.c, the side of every rank; rendezvous_host.c, that of rank 0;
  * lifeline.c. rendezvous_internal.h has the messages. */
-#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
-#define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -169,5 +168,3 @@ void lifeline_fail(struct lifeline *l, const struct err *e);
 
 /* Leaves normally, so that no other rank reports a loss. NULL is allowed. */
 void lifeline_close(struct lifeline *l);
-
-#endif

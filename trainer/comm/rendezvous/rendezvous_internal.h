@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What both sides of the rendezvous share: its messages, and the file with the port. */
-#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
-#define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
+#pragma once
 
 #include "trainer/comm/rendezvous/rendezvous.h"
 
@@ -81,5 +80,3 @@ int port_file_write(const char *dir, int port, struct err *e);
 
 /* Removes what an earlier start has left. */
 void port_file_remove(const char *dir);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the values of masks mean, and the text files that say so. */
-#ifndef UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
-#define UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
+#pragma once
 
 #include "src/buf.h"
 #include "trainer/data/image/pixels.h"
@@ -106,5 +105,3 @@ int classes_label(const struct classes *c, const struct pixels *mask, const char
 
 /* Appends the mapping as text, for the key of a cache: equal text means an equal mapping. */
 void classes_encode(const struct classes *c, struct buf *dst);
-
-#endif

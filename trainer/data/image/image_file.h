@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decodes image files: PNG always, TIFF and JPEG if configure found their libraries. The format is
  * detected by the file's first bytes, not by its name. */
-#ifndef UNETCTL_TRAINER_DATA_IMAGE_IMAGE_FILE_H
-#define UNETCTL_TRAINER_DATA_IMAGE_IMAGE_FILE_H
+#pragma once
 
 #include "trainer/data/image/pixels.h"
 
@@ -65,5 +64,3 @@ int tiff_file_write(const char *path, uint32_t width, uint32_t height, int chann
 /* Decodes a JPEG file in memory, as png_file_decode. Images and masks are read in the same way. */
 int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
                      struct pixels *img, struct err *e);
-
-#endif

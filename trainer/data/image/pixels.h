@@ -9,8 +9,7 @@
  *
  * To read: this file and pixels.c for what happens to samples; image_file.h, image_file.c and one
  * of the decoders, png_file.c; then classes.h and classes.c. */
-#ifndef UNETCTL_TRAINER_DATA_IMAGE_PIXELS_H
-#define UNETCTL_TRAINER_DATA_IMAGE_PIXELS_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -268,5 +267,3 @@ void resize_stretch(const float *src, int src_height, int src_width, float *dst,
  * padding: the label around the result. */
 void resize_pad_labels(const uint8_t *src, int src_height, int src_width, uint8_t *dst,
                        int dst_height, int dst_width, uint8_t padding);
-
-#endif

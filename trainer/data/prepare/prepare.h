@@ -2,8 +2,7 @@
 /* The work of the verbs `data convert`, `data synth` and `data stats`, which are its only callers:
  * it makes data folders, and surveys those that exist. A new folder is complete or is emptied
  * again; a survey changes nothing. convert.c, synth.c and survey.c can be read in any order. */
-#ifndef UNETCTL_TRAINER_DATA_PREPARE_PREPARE_H
-#define UNETCTL_TRAINER_DATA_PREPARE_PREPARE_H
+#pragma once
 
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_stats.h"
@@ -123,5 +122,3 @@ int survey_otsu(const uint8_t *grey, size_t n);
 /* Returns the intersection over union of bright or of dark foreground, whichever is higher; *dark
  * says which, false if they are equal. An empty union gives 1. */
 double survey_iou(const struct survey_baseline *b, bool *dark);
-
-#endif

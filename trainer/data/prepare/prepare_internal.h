@@ -2,8 +2,7 @@
 /* The output folder of a command. It must be new or empty, and is removed or emptied again if the
  * command fails. Until the command ends it has the file SOURCE_UNFINISHED, so that what a killed
  * command leaves is not taken for a data set. */
-#ifndef UNETCTL_TRAINER_DATA_PREPARE_PREPARE_INTERNAL_H
-#define UNETCTL_TRAINER_DATA_PREPARE_PREPARE_INTERNAL_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ int new_folder_make(const char *path, struct err *e);
  * contains, and the folder itself if new_folder_open created it. Returns rc, or -1 if
  * SOURCE_UNFINISHED cannot be removed. */
 int new_folder_close(const struct new_folder *f, int rc, struct err *e);
-
-#endif

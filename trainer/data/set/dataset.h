@@ -11,8 +11,7 @@
  * To read: this file, split.c and candidates.c (which samples there are), dataset.c and cache.c
  * (decoding and keeping), loader.h, sampler.c (images or patches), loader.c (the order and the
  * threads) and augment.c. */
-#ifndef UNETCTL_TRAINER_DATA_SET_DATASET_H
-#define UNETCTL_TRAINER_DATA_SET_DATASET_H
+#pragma once
 
 #include "src/buf.h"
 #include "trainer/core/kernel.h"
@@ -213,5 +212,3 @@ int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *ima
 /* Appends the record of sample i at the size of its files to dst, decoded anew in each call. */
 int dataset_decode_native(const struct dataset *ds, enum dataset_part part, size_t i,
                           struct buf *dst, struct dataset_sides *sides, struct err *e);
-
-#endif

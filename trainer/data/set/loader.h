@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The samples of an epoch: what they are, their order, their augmentation, and the threads that
  * load them. */
-#ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
-#define UNETCTL_TRAINER_DATA_SET_LOADER_H
+#pragma once
 
 #include "src/settings/settings.h"
 #include "trainer/data/set/dataset.h"
@@ -178,5 +177,3 @@ void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, 
  * last step of the last epoch only loader_seek or loader_destroy may be called. Does not allocate,
  * unless the data set decodes an image for the first time. */
 int loader_next(struct loader *l, struct record_batch *batch, struct err *e);
-
-#endif

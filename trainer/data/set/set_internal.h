@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a split is made from, and where decoded samples are kept. */
-#ifndef UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
-#define UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
+#pragma once
 
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/source/mask_stats.h"
@@ -84,5 +83,3 @@ const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e);
 
 /* Says that a large record is not needed soon. It remains valid. */
 void cache_release(const struct cache *c, size_t i);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the images and masks of a set contain, for messages and for proposals of settings. */
-#ifndef UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
-#define UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
+#pragma once
 
 #include "trainer/data/source/source.h"
 
@@ -95,5 +94,3 @@ int mask_stats_read(struct mask_stats *stats, struct source *source, size_t most
 
 /* Decides by rules of thumb what the masks mean. */
 void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *dst);
-
-#endif

@@ -11,8 +11,7 @@
  * To read: this file and source.c, which tries the layouts in turn; layout.c and pairs.c for
  * folders of files, container.c and example.c for containers; mask_stats.h for what masks contain;
  * tree.h for folders and lists of files. */
-#ifndef UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
-#define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
+#pragma once
 
 #include "trainer/data/image/pixels.h"
 
@@ -133,5 +132,3 @@ int container_label(const struct container *c, size_t i, struct err *e);
  * ERR_DATA. */
 int container_decode(const struct container *c, size_t i, bool mask, const char *want,
                      char sha256[65], struct pixels *img, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The readers of the layouts, which source.c calls. */
-#ifndef UNETCTL_TRAINER_DATA_SOURCE_SOURCE_INTERNAL_H
-#define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_INTERNAL_H
+#pragma once
 
 #include <limits.h>
 
@@ -108,5 +107,3 @@ int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *la
  * names begin with this before such a word, or NULL. Returns 1 if found, 0 if not, -1 on error:
  * ERR_CONFIG for shards of several sets, ERR_DATA for one that is missing. */
 int record_files_list(struct source *s, const char *family, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of files. */
-#ifndef UNETCTL_TRAINER_DATA_SOURCE_TREE_H
-#define UNETCTL_TRAINER_DATA_SOURCE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void image_list_free(struct image_list *list);
 
 /* ERR_USAGE if two images have the same name, so that one output would overwrite the other. */
 int image_list_check_names(const struct image_list *list, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Macros for the tables of opcheck and opspeed. Each is the initializer of a struct test_case: an
  * op on tensors of these sizes (n h w, channels in and out, side of the window). */
-#ifndef UNETCTL_TRAINER_OPS_TEST_CASES_H
-#define UNETCTL_TRAINER_OPS_TEST_CASES_H
+#pragma once
 
 #include "trainer/ops/test/rig.h"
 
@@ -121,5 +120,3 @@
 #define LOSS_FAR(kind, n, h, w, c, values, g) \
     {&kind, {.gamma = g, .alpha = 0.5, .beta = 0.5}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, \
      {VALUES_FAR, values}, 0, 0, 0, false, 0}
-
-#endif

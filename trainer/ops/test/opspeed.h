@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opcheck's two other modes: which backend has which op, and how fast each is. */
-#ifndef UNETCTL_TRAINER_OPS_TEST_OPSPEED_H
-#define UNETCTL_TRAINER_OPS_TEST_OPSPEED_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ void opspeed_list(const struct test_case *cases, size_t n, FILE *out);
  * -1 if the backend's device is missing. */
 int opspeed_measure(const struct backend *backend, const char *op, double seconds_each,
                     enum dtype dtype, FILE *out, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rig runs one op and the ops of its gradient on one backend. Every tensor and workspace is in
  * guarded memory of its own. Numbers come from fixed seeds. Errors end the program. */
-#ifndef UNETCTL_TRAINER_OPS_TEST_RIG_H
-#define UNETCTL_TRAINER_OPS_TEST_RIG_H
+#pragma once
 
 #include "trainer/core/graph.h"
 #include "trainer/passes/passes.h"
@@ -96,5 +95,3 @@ void rig_repeat(struct rig *r, struct op *op, long times);
 
 /* Returns whether nothing was written outside of tensors and workspaces. */
 bool rig_is_intact(const struct rig *r);
-
-#endif

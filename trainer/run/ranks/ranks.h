@@ -7,8 +7,7 @@
  * disagreement is an error that names both sources, and no rank computes.
  *
  * To read: rank_identity.c, then local_ranks.c, which has the roster, too. */
-#ifndef UNETCTL_TRAINER_RUN_RANKS_RANKS_H
-#define UNETCTL_TRAINER_RUN_RANKS_RANKS_H
+#pragma once
 
 #include "src/settings/settings.h"
 #include "trainer/comm/comm_open.h"
@@ -146,5 +145,3 @@ int roster_processors(const struct roster *roster, char *dst, size_t size);
 
 /* Returns whether the ranks of some machine have more threads than it has cores. */
 bool roster_is_oversubscribed(const struct roster *roster);
-
-#endif

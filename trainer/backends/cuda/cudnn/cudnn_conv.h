@@ -12,8 +12,7 @@
  * timing.
  *
  * To read: this file, cudnn_internal.h (graphs, engines, choices), cudnn_plan.c, cudnn_conv.c. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CONV_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CONV_H
+#pragma once
 
 #include "trainer/core/kernel.h"
 
@@ -28,5 +27,3 @@ struct cudnn_device;
 
 /* Frees the cuDNN handle of a device; d may be NULL. */
 void cudnn_conv_close(struct cudnn_device *d);
-
-#endif

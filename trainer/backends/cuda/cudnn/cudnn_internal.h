@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions as graphs of cuDNN, their engines, and the engines that were chosen. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_INTERNAL_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_INTERNAL_H
+#pragma once
 
 #include "trainer/backends/cuda/cudnn/cudnn_conv.h"
 #include "trainer/backends/cuda/runtime/cudnn_library.h"
@@ -103,5 +102,3 @@ bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 
 /* Adds or replaces a choice, and writes the file, so that a run that is killed keeps it. */
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
-
-#endif

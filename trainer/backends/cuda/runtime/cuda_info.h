@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CUDA on this machine: its GPUs, driver and libraries, or the reason why no GPU can be used.
  * Reading them never fails; cuda_info.why is the reason. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_INFO_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_INFO_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ void cuda_info_read_gpus(struct cuda_info *info);
 /* Returns GPU i modulo their number. NULL, with the reason in info->why, if there is none, this
  * build has no kernels for it, or cuDNN is missing, without which it cannot convolve. */
 const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i);
-
-#endif

@@ -6,8 +6,7 @@
  * A struct device belongs to the thread that has opened it. Launches do not fail at once: their
  * error is kept until the end of the step (cuda_launch_error). To read: gpu.h, this file,
  * cuda_queue.c; cuda_info.h and cudnn_library.h can be read alone. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
+#pragma once
 
 #include "trainer/backends/cuda/runtime/gpu.h"
 
@@ -171,6 +170,4 @@ int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__
 }
-#endif
-
 #endif

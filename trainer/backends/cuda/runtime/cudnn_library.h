@@ -7,8 +7,7 @@
  * A graph consists of descriptors. A descriptor is created, given attributes and finalized; then
  * its attributes can be read, and it can be an attribute of another. The tests fill such a table
  * with functions that emulate cuDNN on the CPU (test/cudnn_emulated.c). */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDNN_LIBRARY_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDNN_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -128,5 +127,3 @@ struct cudnn_calls {
 /* Opens the library at the first call; it stays open. Returns NULL with ERR_CONFIG if there is no
  * cuDNN 9. */
 const struct cudnn_calls *cudnn_library_open(struct err *e);
-
-#endif

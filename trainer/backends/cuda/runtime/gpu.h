@@ -9,8 +9,7 @@
  *
  * KERNEL defines a kernel whose threads do not wait for each other; those of a KERNEL_BLOCK meet at
  * BARRIER(). */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -338,5 +337,3 @@ static inline unsigned gpu_blocks(size_t n)
 
     return blocks < 1 ? 1 : (unsigned)(blocks < most ? blocks : most);
 }
-
-#endif

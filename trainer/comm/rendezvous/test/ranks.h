@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks as processes of a test: it sets them up, starts some or all of them, and checks what they
  * return. */
-#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_TEST_RANKS_H
-#define UNETCTL_TRAINER_COMM_RENDEZVOUS_TEST_RANKS_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -216,5 +215,3 @@ static int call(void)
         bail_out("rank 0 does not listen");
     return s;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Builds PNG files chunk by chunk without libpng: kinds that png_file_write does not make, and
  * damaged ones. */
-#ifndef UNETCTL_TRAINER_DATA_IMAGE_TEST_PNG_MAKER_H
-#define UNETCTL_TRAINER_DATA_IMAGE_TEST_PNG_MAKER_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -54,5 +53,3 @@ static void maker_pixels(struct png_maker *m, const void *raw, size_t nraw)
     maker_chunk(m, "IDAT", packed, n);
     maker_chunk(m, "IEND", NULL, 0);
 }
-
-#endif

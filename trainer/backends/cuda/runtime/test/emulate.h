@@ -6,8 +6,7 @@
  * memory. Each stream has its queue. The host cannot access memory of cudaMalloc at all. A captured
  * graph is replayed from a list.
  * Included by one source only. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
+#pragma once
 
 #include <limits.h>
 #include <math.h>
@@ -1111,5 +1110,3 @@ static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     return cudaGraphExecDestroy(graph);
 }
-
-#endif
