@@ -106,8 +106,8 @@ DEVICE void pool_window(const struct max_pool2d_args *k, unsigned line, unsigned
 DEVICE void max_pool2d_wide_some(const struct max_pool2d_args *k, unsigned i, unsigned type,
                                  unsigned each)
 {
-    unsigned pixel = i / k->channels, which[GPU_MOST_CHUNK];
-    float most[GPU_MOST_CHUNK];
+    unsigned pixel = i / k->channels, which[GPU_MOST_CHUNK] = {0};
+    float most[GPU_MOST_CHUNK] = {0};
 
     pool_window(k, pixel / k->width, pixel % k->width, i % k->channels, type, each, most, which);
     gpu_store_some(k->dst, i, type, each, most);
@@ -121,7 +121,7 @@ DEVICE void max_pool2d_wide_grad_some(const struct max_pool2d_args *k, unsigned 
     unsigned pixel = i / k->channels, c = i % k->channels;
     unsigned column = pixel % k->large_width, line = pixel / k->large_width;
     unsigned row = line % k->large_height, first = line / k->large_height * k->height;
-    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK];
+    float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK], most[GPU_MOST_CHUNK] = {0};
     unsigned which[GPU_MOST_CHUNK] = {0};
 
     for (unsigned y = row / 2; y <= (row + 1) / 2 && y < k->height; y++)
