@@ -487,7 +487,7 @@ cycle=@ time=2.4e-0@ dt=2.4e-04|no line has a time
 Model loaded in 12.@ s|no line has a time
 Epoch @ loss 0.5, checkpoint saved in 2.@ s|no line has a time
 12:00:0@ INFO Loading data|no line has a time
-[rank @] throughput: 41@.1 samples/s|several ranks have written such lines as
+[rank @] throughput: 41@.1 samples/s|several ranks have written lines such as
 Assembly time 3.@ s\nSolve time 8.@ s|several times, such as that behind 'Solve time 8.1' and that in Assembly
 step @ load 0.1@ s, sum 0.5 s, all 0.7 s|several times, such as that behind
 Epoch @ Elapsed: 12.@ s|the elapsed time is 12.1 s in the first row
@@ -513,6 +513,8 @@ for i in 1 2; do
     printf 'Epoch %d took 12.5 s\ntrain: loss 0.5 acc 0.91 val: loss 0.6 acc 0.8%d\n' $i $i
 done >logs/phase.log
 like <(proposed logs/phase.log) '^quality: val_acc 0.82' "a quality of the second half of a line of its own"
+printf 'Epoch %d took 12.5 s\nval_loss 0.6%d\n' 1 1 2 2 >logs/phase.log
+like <(proposed logs/phase.log) '^quality: val_loss 0.62' "one by its own name in a line of its own"
 printf 'shuffle took 3.1 s\ntraining took 12.%d s\n' 5 4 >logs/line.log
 is "$(proposed logs/line.log | sed -n 2p)" 'interval 1: 12.5 s' "a time by the word that distinguishes it"
 printf 'step %d Tokens/s/device: 6564.6\n' 1 2 >logs/line.log

@@ -70,7 +70,8 @@ def plan(base, channels, classes):
     from dynamic_network_architectures.architectures.unet import PlainConvUNet
     widths = [min(base << s, 16 * base) for s in range(6)]
     return PlainConvUNet(channels, 6, widths, nn.Conv2d, 3, [1] + [2] * 5, 2, classes, [2] * 5,
-                         True, nn.InstanceNorm2d, {"eps": 1e-5, "affine": True}, nonlin=nn.LeakyReLU)
+                         True, nn.InstanceNorm2d, {"eps": 1e-5, "affine": True},
+                         nonlin=nn.LeakyReLU)
 
 
 class UNetResNet(nn.Module):

@@ -49,8 +49,8 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
              scale * QUALITY_COLLAPSE * rule->margin, unit, s->lower ? "above" : "below",
              series_collapsed(s), 100 * QUALITY_COLLAPSE_SHARE, series_collapsed(s));
     if (relative && !rule->is_share)
-        buf_addf(b, " Values are beyond 1, so the margin of %.3g is a share of them; quality.margin "
-                 "sets another one.", rule->margin);
+        buf_addf(b, " Values are beyond 1, so the margin of %.3g is a share of them; "
+                 "quality.margin sets another one.", rule->margin);
 }
 
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,

@@ -327,8 +327,9 @@ static int refuse_missing(const char *program, bool is_script, struct err *e)
     return strchr(program, '/') || is_script
                ? err_set(e, ERR_CONFIG, "-- %s: there is no such %s", program,
                          is_script ? "script" : "program")
-               : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; load its module "
-                         "or environment first, or give its path, such as ./%s", program, program);
+               : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; load its "
+                         "module or environment first, or give its path, such as ./%s", program,
+                         program);
 }
 
 /* Checks that the first of the words is a program, and finds the file of the script. */

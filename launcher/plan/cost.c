@@ -546,8 +546,8 @@ static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
             add_count(&copies, plan->runs[i].layout.gpus);
     if (*copies.text)
         add_advice(dst, "engine %s: on %s %s a run has several nodes, and the program starts once "
-                   "for each GPU; unless it divides the work by RANK and WORLD_SIZE, each copy does "
-                   "all of it: plan only counts that one node has (%d GPU%s here), or name the "
+                   "for each GPU; unless it divides the work by RANK and WORLD_SIZE, each copy "
+                   "does all of it: plan only counts that one node has (%d GPU%s here), or name the "
                    "engine that starts its ranks, such as mpi", plan->study.engine, copies.text,
                    gpus_word(&copies), plan->site.gpus_per_node, plural(plan->site.gpus_per_node));
     if (!section || !*wide.text || !*section->script)
@@ -560,8 +560,8 @@ static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
     if (!init.failed && begin_suggest(init.data, plan->study.engine, words, n, &text))
         add_advice(dst, "%s", text.data);
     else
-        add_advice(dst, "engine %s starts one rank on a node: on %s %s it has several GPUs, which the "
-                   "program itself must use; for one rank per GPU set engine: mpi or strategy: "
+        add_advice(dst, "engine %s starts one rank on a node: on %s %s it has several GPUs, which "
+                   "the program itself must use; for one rank per GPU set engine: mpi or strategy: "
                    "multi-worker", plan->study.engine, wide.text, gpus_word(&wide));
     buf_destroy(&path);
     buf_destroy(&init);

@@ -125,8 +125,8 @@ static int unknown_marker(const char *file, size_t line, const char *name, bool 
     return err_set(e, ERR_CONFIG, "%s:%zu: unknown %s '%s%s%s'%s%s%s%s%s%s", file, line,
                    tag ? "tag" : "marker", open, name, close, near ? "; did you mean '" : "",
                    near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "", tag ? ""
-                   : " ('unetctl template list' has all; markers: {open: \"{{\"} in study.yaml makes "
-                     "{{open}} stand for two braces)");
+                   : " ('unetctl template list' has all; markers: {open: \"{{\"} in study.yaml "
+                     "makes {{open}} stand for two braces)");
 }
 
 static int add_marker_value(const char *file, const char *text, const struct marker *m,

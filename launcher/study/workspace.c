@@ -138,8 +138,9 @@ static int check_pattern(const struct study *s, struct err *e)
 
     if (!p) {
         pcre2_get_error_message(code, why, sizeof why);
-        return err_set(e, ERR_CONFIG, "%s: log.pattern: '%.200s' is not a regular expression; byte %zu: "
-                       "%s", study_place(s, "log.pattern"), s->log.pattern, at, (const char *)why);
+        return err_set(e, ERR_CONFIG, "%s: log.pattern: '%.200s' is not a regular expression; byte "
+                       "%zu: %s", study_place(s, "log.pattern"), s->log.pattern, at,
+                       (const char *)why);
     }
     pcre2_pattern_info(p, PCRE2_INFO_NAMECOUNT, &ngroups);
     pcre2_code_free(p);

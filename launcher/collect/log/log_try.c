@@ -420,14 +420,14 @@ static bool add_word(const struct kind *k, struct log_number *m)
     do
         m->label--;
     while (m->label > m->after && ((unsigned char)k->line[m->label] & 0xc0) == 0x80);
-    for (; m->label > m->after && isalpha((unsigned char)k->line[m->label - 1]) &&
-                     isalpha((unsigned char)k->line[m->label]);)
+    while (m->label > m->after && isalpha((unsigned char)k->line[m->label - 1]) &&
+           isalpha((unsigned char)k->line[m->label]))
         m->label--;
     return true;
 }
 
-/* Adds words to those of all named numbers that stand before an earlier number, too. A number whose
- * words cannot distinguish it loses its name. */
+/* Where the words before a named number also stand before an earlier one, so that a pattern would
+ * find that, adds the words before them. A number that no words distinguish loses its name. */
 static void tell_apart(struct kind *k)
 {
     for (struct log_number *m = k->numbers; m < k->numbers + k->nnumbers; m++)
@@ -448,8 +448,7 @@ static int ask_time(const char *path, const struct kind *a, const struct log_num
 }
 
 /* Refuses several times that may be meant. Leaves out the time of a step, if no line counts steps
- * and there is another. Words are added to those before a time that also stand before another
- * number. */
+ * and there is another. Adds words to those of a time that also stand in lines of another kind. */
 static int choose_time(const char *path, const struct kind *kinds, size_t n, struct kind *k,
                        struct err *e)
 {
@@ -457,10 +456,9 @@ static int choose_time(const char *path, const struct kind *kinds, size_t n, str
     const struct kind *other;
 
     if (k->rank == -2)
-        return err_set(e, ERR_CONFIG, "%s: several ranks have written such lines as '%.*s'; let one "
-                       "print them, or begin log.pattern with the words of one", path,
+        return err_set(e, ERR_CONFIG, "%s: several ranks have written lines such as '%.*s'; let one "
+                       "of them print, or begin log.pattern with the words of one", path,
                        (int)(k->n < 80 ? k->n : 80), k->line);
-
     for (struct log_number *m = k->numbers; m < k->numbers + k->nnumbers; m++) {
         if (!log_words_is_time(m->name) || strcmp(m->name, "timestamp") == 0)
             continue;
@@ -468,10 +466,9 @@ static int choose_time(const char *path, const struct kind *kinds, size_t n, str
             return ask_time(path, k, m, NULL, e);
         if (!counted && strncmp(m->name, "step_time", 9) == 0 && has_number(k, "time"))
             *m->name = 0;
-        while (*m->name && (other = find_confused(kinds, n, k, m)) != NULL) {
+        while (*m->name && (other = find_confused(kinds, n, k, m)) != NULL)
             if (!add_word(k, m))
                 return ask_time(path, k, m, other, e);
-        }
         for (other = kinds; is_bare(k) && other < kinds + n; other++)
             if (other != k && is_bare(other) && other->count == k->count &&
                 (strcmp(m->name, "elapsed") || has_number(other, "elapsed")))
@@ -485,8 +482,16 @@ static int choose_time(const char *path, const struct kind *kinds, size_t n, str
 static void add_quality(const struct kind *scored, const char *quality, bool within,
                         struct buf *dst)
 {
+    bool validated = false;
+    char label[64];
+
+    for (const struct log_number *m = scored->numbers; m < scored->numbers + scored->nnumbers; m++)
+        if (strcmp(m->name, quality) == 0) {
+            log_words_copy(scored->line, m->label, m->at, false, label);
+            (void)log_words_is_quality(label, &validated);
+        }
     buf_add(dst, within ? "(?:.*?" : "|");
-    if (!within && (scored->validates || strncmp(quality, "val_", 4) == 0))
+    if (!within && !validated && (scored->validates || strncmp(quality, "val_", 4) == 0))
         buf_add(dst, "(?i:val|test).*?"); /* training's lines may have a number of this name */
     add_pattern(scored, quality, "time", dst);
     buf_add(dst, within ? ")?" : "");
@@ -624,8 +629,8 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
                     (strstr(dst->pattern, "(?<elapsed") && others < RISE_MAX * dst->first_s))) {
         buf_destroy(&dst->rows);
         rc = guessed ? -1 /* rows whose times rise so may count from the start */
-             : err_set(e, ERR_CONFIG, "%s: the elapsed time is %.6g s in the first row, and rises by "
-                       "%.6g s in the last: does it count from the start of the run? write "
+             : err_set(e, ERR_CONFIG, "%s: the elapsed time is %.6g s in the first row, and rises "
+                       "by %.6g s in the last: does it count from the start of the run? write "
                        "log.pattern yourself, with a group elapsed or epoch_time", path,
                        dst->first_s, dst->last_s);
     }
@@ -653,8 +658,8 @@ static size_t count_cells(const char *line, size_t n, bool numbers)
 }
 
 /* Adds a pattern for the rows of a table whose first line has so many names, and sets scored to the
- * one that is the quality, or to "". Returns whether an epoch and a time are among the names: a time
- * beside steps may be simulated. */
+ * one that is the quality, or to "". Returns whether an epoch and a time are among the names: a
+ * time beside steps may be simulated. */
 static bool add_columns(const char *names, size_t count, struct buf *dst,
                         char scored[LOG_NAME_SIZE])
 {

@@ -330,7 +330,8 @@ bool log_words_is_before_step(const char *line, size_t end)
     return strncmp(line + end, "s/step", 6) == 0;
 }
 
-/* Copies the last three words of line[from..to), but none before a separator. */
+/* Copies the last three words of line[from..to), but none before a separator: those that say what a
+ * time is of, as in "checkpoint saved in 2.3 s". */
 static void copy_context(const char *line, size_t from, size_t to, char dst[64])
 {
     size_t at = to, words = 0;
@@ -344,8 +345,21 @@ static void copy_context(const char *line, size_t from, size_t to, char dst[64])
     log_words_copy(line, at, to, true, dst);
 }
 
-/* Names number k by its words and its unit, which is line[u..v). *later: an earlier number of the
- * line has a name; *phase: the words of a validation stand before an earlier one. */
+/* Returns whether the time k, whose unit ends at v, is that of processors, or simulated. near: the
+ * words next to it. */
+static bool is_no_wall_time(const char *line, size_t n, const struct log_number *k, size_t v,
+                            const char *near)
+{
+    bool processors = strncasecmp(line + v, " cpu", 4) == 0 && line[v + 4] != ':' &&
+                      line[v + 4] != '=';
+
+    return processors || (!log_words_has(near, "wall elapsed") && is_simulated(line, n)) ||
+           line[k->end] == '%';
+}
+
+/* Names number k by its words and its unit, which is line[u..v). later: an earlier number of the
+ * line has a name. *phase becomes whether the words of a validation began before k or an earlier
+ * number, and none of a training followed. */
 static void name_by_words(const char *line, size_t n, struct log_number *k, size_t u, size_t v,
                           bool later, bool *phase)
 {
@@ -374,10 +388,8 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
          (strncmp(behind, "per_", 4) == 0 && find_each(behind, "per_") == behind)))
         strcat(cut_name(k->name, LOG_GROUP_MAX - 8), "_per_gpu");
     bool timed = log_words_is_time(k->name) && !log_column_is_rate(k->name);
-    if (line[k->end] == '%' ? timed || line[k->end + 1] == '|'
-                            : (timed && ((!log_words_has(near, "wall elapsed") && is_simulated(line, n)) ||
-                                         (strncasecmp(line + v, " cpu", 4) == 0 &&
-                                          strncmp(behind, "cpu", 4) == 0))))
+    bool filled = line[k->end] == '%' && line[k->end + 1] == '|'; /* the part of a bar */
+    if (filled || (timed && is_no_wall_time(line, n, k, v, near)))
         *k->name = 0;
     bool quality = log_words_is_quality(label, &validated);
     if (quality && log_words_has(context, "best"))

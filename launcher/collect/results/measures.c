@@ -314,7 +314,8 @@ const struct quantity_words quantities[QUANTITY_COUNT] = {
     [QUANTITY_STEADY_EPOCH] = {"steady_epoch_s", "steady epoch",
                                "the median, or as a caveat says the mean, of the epochs after "
                                "warming up: without the first, and without those after it that "
-                               "are slow (change-point rule of doc/SCALING.md)", IN(median_epoch_s)},
+                               "are slow (change-point rule of doc/SCALING.md)",
+                               IN(median_epoch_s)},
     [QUANTITY_COMM] =
         {"comm_s", "exposed communication",
          "in a steady epoch, the time of sums over GPUs that is not hidden behind computing, "

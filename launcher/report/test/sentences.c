@@ -754,7 +754,8 @@ static struct sentence reasons[] = {
     {"The model of the times predicts a count left out within X %; the data do not tell apart why "
      "time is lost\\.", is_model_used, {0}, 0},
     {"Time to (IoU|accuracy|a loss of) X" TARGET ": (X)x (faster|slower) than with N GPUs?" RUNS
-     ": each epoch until then is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed "
+     ": each epoch until then is Xx (faster|slower), (and as many are needed|(but|and) Xx as many "
+     "are needed "
      "\\(X-Xx\\)|and that more or fewer are needed is not shown \\(Xx(, X-Xx)?\\))\\.",
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},

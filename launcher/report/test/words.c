@@ -374,8 +374,8 @@ static void check_convergence(void)
     headline(NULL);
     ok(strstr(reasons, "Time to IoU 0.9 (the median over the last quarter of the worst "
               "count's runs, worse by 3 times the scatter there, so that noise does not decide it): 1.74x faster "
-              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch until then is 1.81x "
-              "faster, but 1.04x as many are needed (1.01-1.08x).\n"),
+              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch until then "
+              "is 1.81x faster, but 1.04x as many are needed (1.01-1.08x).\n"),
        "time to accuracy is divided into its factors");
     as.convergence.chosen = true;
     points_of[2].epochs_ratio_least = 0.97;
@@ -394,8 +394,8 @@ static void check_convergence(void)
     points_of[2].epochs_ratio_least = points_of[2].epochs_ratio_most = NAN;
     points_of[2].nreached = 2;
     headline(NULL);
-    ok(strstr(reasons, "than with 1 GPU (2 of 3 runs reach it, and 3 of 3 with 1 GPU): each epoch until then is "
-              "1.81x faster, and that more or fewer are needed is not shown (1.04x).\n"),
+    ok(strstr(reasons, "than with 1 GPU (2 of 3 runs reach it, and 3 of 3 with 1 GPU): each epoch "
+              "until then is 1.81x faster, and that more or fewer are needed is not shown (1.04x).\n"),
        "runs that never reach it are counted");
     ok(!strstr(words.headline, "faster to IoU"), "and the headline has no time that some lack");
     points_of[2] = (struct convergence_point){.nruns = 1, .nreached = 1, .epoch_s_ratio = 1.5,

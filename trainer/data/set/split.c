@@ -218,8 +218,8 @@ static int check_fold(const struct split_config *config, enum mask_scale scale,
             return 0;
         count += c[i].side == SOURCE_VAL;
     }
-    return err_set(e, ERR_DATA, "%s: fold %d of %d has no %s in its %zu masks; lower data.folds, or "
-                   "choose another data.split_seed", config->dir, config->fold, config->folds,
+    return err_set(e, ERR_DATA, "%s: fold %d of %d has no %s in its %zu masks; lower data.folds, "
+                   "or choose another data.split_seed", config->dir, config->fold, config->folds,
                    scale == MASK_CLASS ? "class but the first" : "foreground", count);
 }
 

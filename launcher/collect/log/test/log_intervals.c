@@ -305,7 +305,8 @@ static void check_counts(void)
     form = (struct log_form){.per_run = 100, .weak = true};
     ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 25, "as is work.per_run");
     form = (struct log_form){.weak = true};
-    ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 10, "and a step of which nothing is known");
+    ok(read_text(clock) == 0 && r.curve->units[1] == 4 * 10,
+       "and a step of which nothing is known");
     plan.gpus = 0;
     form.per_step = 5;
     refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n1,1\n", "work.per_step needs the steps", "no steps");
