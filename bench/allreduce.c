@@ -5,13 +5,9 @@
  *
  *   make bench/allreduce && mpirun -np 2 bench/allreduce [ROUNDS [MB...]]     in the build folder;
  *   result: doc/PERFORMANCE.md */
-#include "config.h"
+#include "src/base.h"
 
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/stat.h"

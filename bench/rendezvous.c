@@ -5,17 +5,13 @@
  *
  *   make bench/rendezvous && bench/rendezvous [ROUNDS [RANKS...]]     in the build folder;
  *   result: doc/SCALING.md */
-#include "config.h"
+#include "src/base.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/stat.h"

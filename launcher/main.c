@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unetctl: the table of verbs. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 #include "launcher/remote/remote.h"
 

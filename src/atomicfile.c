@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/atomicfile.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "src/buf.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 struct atomicfile {
     char *path; /* the final path, with symbolic links resolved */

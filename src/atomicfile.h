@@ -14,13 +14,9 @@
  * or device is in the way, ERR_DATA when reading fails; the text names the path. */
 #pragma once
 
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "src/base.h"
 #include <sys/stat.h>
 #include <sys/types.h>
-
-#include "src/err.h"
 
 /* path gets exactly data[0..n). mode is as for open(2), under the
  * umask; the group may write a file that is executed only in a folder with the set-group-ID bit. */

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cli.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "src/buf.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 #define HELP_WIDTH 96
 #define HELP_AT 32 /* after the option, or the setting */

@@ -3,11 +3,7 @@
  * completions of shells. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 struct buf;
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cli.h"
-
-#include <ctype.h>
-#include <string.h>
-
-#include "src/buf.h"
 
 /* What kind of words a placeholder of the help stands for. Other placeholders have no
  * completions. */

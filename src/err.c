@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/err.h"
-
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Sets the text. One that is too long loses its middle, often a path's, not the reason behind. */
 static void set_text(struct err *e, const char *text)

@@ -24,14 +24,11 @@
  * (fs.protected_hardlinks). */
 #pragma once
 
+#include "src/base.h"
+
 #include <dirent.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-
-#include "src/err.h"
 
 #define FILES_TEXT_MAX ((size_t)64 << 20) /* bytes of a file that is read by lines */
 

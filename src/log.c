@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/log.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "src/text.h"
 
 static const char *log_name = "unetctl";
 static enum log_level log_level = LOG_INFO;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/map.h"
-
-#include <stdlib.h>
 
 struct map_slot {
     char *key; /* NULL for a free slot */

@@ -2,11 +2,9 @@
 /* Threads over an index. */
 #pragma once
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
-#include "src/err.h"
+#include <pthread.h>
 
 #define PARALLEL_MOST 64 /* threads */
 

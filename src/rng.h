@@ -7,8 +7,7 @@
  * shuffle of one epoch, the initial values of one layer. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
 /* Returns the four words of one block, numbered as in the paper. */
 void rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t dst[4]);

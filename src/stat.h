@@ -3,7 +3,7 @@
  * values or of a sample that contains NaN, and the deviation of one value. */
 #pragma once
 
-#include <stddef.h>
+#include "src/base.h"
 
 double stat_mean(const double *src, size_t n);
 

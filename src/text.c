@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/text.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
 
 size_t utf8_size(const char *text)
 {

@@ -14,21 +14,14 @@
  * call killed at (-1: none) into a file. -f writes the paths of files that PROGRAM, and all that it
  * starts, opens, makes, moves, removes or examines, one a line and as often as it does, into a
  * file. 255: PROGRAM cannot be run or traced. */
-#include "config.h"
+#include "src/base.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define MAX_PROCESSES 4096
 

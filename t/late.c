@@ -6,20 +6,14 @@
  *                   which inherit this, see them
  *   DONE_SYNC=no    syncing a folder in which DONE is fails with EIO
  *   LOCKS=FILE      there are no locks by flock; FILE has a byte for each call */
-#include "config.h"
+#include "src/base.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 

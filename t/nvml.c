@@ -5,11 +5,8 @@
  * NVML_XID_NUMBER, then; NVML_POWER=only: there are no energy counters;
  * NVML_RESET=SECONDS: the counters begin anew. UUIDs have the name of the node of Slurm.
  * NVML_NAME: the model of all. */
-#include "config.h"
+#include "src/base.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* they are called by name */

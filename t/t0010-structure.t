@@ -241,11 +241,11 @@ misordered_includes() {
         /^ *# *include *["<]/ {
             split($0, part, /["<>]/)
             seen++
-            if (seen == 1 && part[2] != "config.h") print FILENAME ": config.h is not its first include"
+            if (seen == 1 && part[2] != "src/base.h") print FILENAME ": src/base.h is not its first include"
             if (seen != 2 && part[2] == own) print FILENAME ": its own header is not its second include"
         }' "${sources[@]}"
 }
-is "$(misordered_includes)" '' 'config.h first, then the own header'
+is "$(misordered_includes)" '' 'src/base.h first, then the own header'
 
 is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
     grep -vE '^(t/tap\.h|[^:]*/main\.c|[^:]*/test/[^:]*):|^[^:]*:[0-9]+: *(/?\*|//)|"[^"]*(exit|abort) *\(')" '' \

@@ -105,7 +105,7 @@ const struct op_kind toy_kind = {
 EOF
 toy_kernel ref_toy 'op->in[0] != NULL' >>trainer/backends/ref/elementwise.c
 {
-    printf '#include "%s"\n' config.h trainer/backends/cpu/simd.h
+    printf '#include "%s"\n' src/base.h trainer/backends/cpu/simd.h
     toy_kernel simd_toy 'tensor_channels(op->in[0]) % 8 == 0'
 } >trainer/backends/cpu/toy.c
 ok "the op has a row" insert trainer/core/ops.def 'OP(toy) /* (x) -> 2 x */' 'OP(relu_grad)'

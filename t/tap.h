@@ -2,11 +2,7 @@
 /* Test Anything Protocol for unit tests: one line per check, a plan at the end. */
 #pragma once
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "src/base.h"
 
 static int tap_count, tap_failures;
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train: the table of verbs. */
-#include "config.h"
-#include <limits.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "src/base.h"
 
 #include "trainer/cmd/cmd.h"
 

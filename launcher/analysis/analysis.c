@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "src/buf.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define MEDIAN_INTERVAL_FEWEST 6 /* values, for a 95 % interval of their median (interval.h) */
 

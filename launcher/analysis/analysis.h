@@ -19,15 +19,12 @@
  * numbers are computed in statistics/ and model/. doc/STATISTICS.md gives the reasons. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/analysis/decision.h"
 #include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 #include "launcher/collect/results/results.h"
-#include "src/err.h"
 
 /* Time to accuracy = epochs to the target x seconds per epoch. The two factors separate what a
  * larger batch costs (more epochs) from what the hardware gains (fewer seconds). */

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/decision.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "src/cluster/nodelist.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/rng.h"
 
 #define PERMUTATIONS 1999

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "src/mem.h"
 #include "src/stat.h"
 
 /* Epochs needed are assumed to differ by so much between seeds where that was not seen. */

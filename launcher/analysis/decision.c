@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/decision.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define MOST_SEEDS 100 /* more runs per count are not practicable */
 

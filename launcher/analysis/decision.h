@@ -4,15 +4,12 @@
  * (struct disturbance), and all of it decides which number of GPUs to use (struct decision). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 #include "launcher/analysis/statistics/interval.h"
 #include "launcher/collect/results/results.h"
-#include "src/buf.h"
-#include "src/err.h"
 
 /* Compares two groups of runs, such as those of two counts (numbers of GPUs) or of two series. One
  * method gives the interval and the p-value, so that they never contradict each other. Groups of

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 static double value_for(const struct series_point *p, enum quantity q)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/decision.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/hypothesis.h"
 #include "launcher/analysis/statistics/interval.h"
-#include "src/mem.h"
 #include "src/stat.h"
 
 /* The values of both sides, and the differences (of times, of logarithms) of pairs with the same

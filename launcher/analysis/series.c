@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/series.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/stat.h"
 
 /* Counts whose images per epoch and GPU differ by less than this part have the same work per

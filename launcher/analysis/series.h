@@ -9,13 +9,10 @@
  * by their median before they are divided; ratios are never averaged. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/analysis/statistics/interval.h"
 #include "launcher/collect/results/results.h"
-#include "src/buf.h"
-#include "src/err.h"
 
 /* What remains the same while GPUs are added. Runs of different modes are never in one series. */
 enum series_mode {

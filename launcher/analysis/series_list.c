@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/series.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 /* Forgets what a run that ended at its limit does not show: the end, and what the whole takes. */
 static void forget_whole(struct result *r)

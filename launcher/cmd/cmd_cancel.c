@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "launcher/rounds/left.h"
 #include "launcher/status/status.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define SHARE_MAX 64 /* the most runs whose jobs are cancelled by one request and noted together */
 

@@ -2,18 +2,15 @@
 /* unetctl collect: copies the logs of a study's good runs to STUDY/logs and writes a table of all
  * runs there; with --logs it reads a folder of logs of any origin instead, and writes to the folder
  * of --output. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "launcher/collect/collect.h"
 #include "launcher/host/path.h"
 #include "launcher/report/document.h"
 #include "launcher/report/report.h"
-#include "src/plural.h"
 
 static struct {
     bool as_json, as_crate;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/study/plan.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
 #include "launcher/doctor/doctor.h"
-#include "src/log.h"
-#include "src/plural.h"
 
 static struct {
     struct plan_args args;

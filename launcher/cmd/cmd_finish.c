@@ -2,27 +2,19 @@
 /* unetctl finish writes the marker of an attempt (one submission of a run), the file DONE or FAILED
  * in its folder, and before DONE a record.jsonl if there is none. submit_file.sh calls it after the
  * ranks have ended with 0, except with the embedded engine, which writes both itself. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect.h"
 #include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/files.h"
 #include "src/format/schema.h"
-#include "src/log.h"
 #include "src/run/epoch_csv.h"
 #include "src/run/marker.h"
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "launcher/plan/look.h"
 #include "launcher/plan/cost.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
-#include "src/log.h"
 #include "src/parallel.h"
-#include "src/plural.h"
 
 static struct {
     struct plan_args args;

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/plan/begin.h"
 #include "launcher/script/template.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
-#include "src/log.h"
-#include "src/plural.h"
 
 #define TAKEN_MAX 8 /* settings of log, quality and work that a log gives */
 

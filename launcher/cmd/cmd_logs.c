@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/status/status.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
 
 #define MAX_OUTPUT ((size_t)256 << 20)
 

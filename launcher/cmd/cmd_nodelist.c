@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/cluster/nodelist.h"
 
 #define BLOCK 65536

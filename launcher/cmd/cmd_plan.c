@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "launcher/analysis/analysis.h"
@@ -17,8 +14,6 @@
 #include "launcher/status/watch.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/plan/cost.h"
-#include "src/log.h"
-#include "src/plural.h"
 
 static struct {
     struct plan_args args;

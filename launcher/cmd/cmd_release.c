@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "launcher/status/status.h"
-#include "src/log.h"
 
 static struct {
     struct plan_args args;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unetctl report: speed-up, efficiency, quality, and the number of GPUs worth using. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/analysis/series.h"
 #include "launcher/doctor/doctor.h"
@@ -20,7 +16,6 @@
 #include "launcher/submit/submission.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
-#include "src/mem.h"
 
 static struct {
     bool as_text, as_rules, as_paragraph;

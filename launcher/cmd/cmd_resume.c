@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <string.h>
 
 #include "launcher/plan/cost.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/submission.h"
-#include "src/log.h"
-#include "src/plural.h"
 
 static struct {
     struct plan_args args;

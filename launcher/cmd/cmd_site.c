@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
-#include "src/log.h"
 
 #define MAX_SITE (1 << 20)
 

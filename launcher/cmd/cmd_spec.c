@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/spec/spec_source.h"
-#include "src/plural.h"
 
 #define DEFAULT_PORT_BASE 8888 /* the default of TensorFlow's SlurmClusterResolver */
 /* In a job: clear of what listens on nodes, such as the exporters of metrics at 9100 and 9400, and

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/stage/stage.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 static struct {
     struct stage_request request;

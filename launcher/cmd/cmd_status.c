@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect.h"
 #include "launcher/collect/log/log_file.h"
@@ -14,8 +9,6 @@
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/status/status.h"
-#include "src/log.h"
-#include "src/text.h"
 
 static struct {
     struct plan_args args;

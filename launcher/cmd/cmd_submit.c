@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/plan/cost.h"
 #include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/submission.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 static struct given {
     struct plan_args args;

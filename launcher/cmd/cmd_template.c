@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/script/script.h"
-#include "src/log.h"
 
 static struct {
     const char *engine_name;

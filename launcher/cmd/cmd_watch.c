@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/cmd/cmd.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/live/live_page.h"
 #include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "src/atomicfile.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 static struct {
     struct plan_args args;

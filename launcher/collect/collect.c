@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
 #include "launcher/host/path.h"
@@ -16,8 +11,6 @@
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/parallel.h"
 
 struct scan {

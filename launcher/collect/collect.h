@@ -18,14 +18,12 @@
  * other), and results/results.h for what comes out. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/results/results.h"
 #include "launcher/study/study.h"
 #include "launcher/study/workspace.h"
-#include "src/err.h"
 
 /* Fills table, which is empty, from the study's runs, adds rows for runs that its study.yaml wants
  * and that do not exist, and asks the scheduler about runs that have neither DONE nor FAILED. If

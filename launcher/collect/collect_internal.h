@@ -3,14 +3,13 @@
  * a folder, and checks of the rows of a table against each other. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "launcher/collect/results/results.h"
 #include "launcher/status/status.h"
 #include "launcher/study/workspace.h"
-#include "src/err.h"
 
 /* Returns the settings that can change the run's time or quality (affects_result in
  * settings_of_study) as one text (settings.h), without those at their preset; the batch is always

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
 #include "launcher/host/path.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/plural.h"
 #include "src/stat.h"
 
 /* Returns whether both are equal, or both unknown. */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect.h"
 
 #include <dirent.h>
 #include <fnmatch.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect_internal.h"
 #include "launcher/host/jsonio.h"
@@ -18,7 +14,6 @@
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/plural.h"
 #include "src/stat.h"
 
 #define MAX_DEPTH 4 /* lightning_logs/version_0/metrics.csv */

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect_internal.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/study/study.h"
 #include "launcher/study/plan.h"
-#include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/format/schema.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 /* Adds a text. Paths in the study's folder are written relative to it, so that they stay equal
  * when the study is moved. */

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "src/buf.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/stat.h"
 
 #define MAX_FILE ((size_t)64 << 20)

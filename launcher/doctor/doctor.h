@@ -15,12 +15,11 @@
  * preflight.c (this host and study), rehearsal.c (the job), and bandwidth.c. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <limits.h>
-#include <stdbool.h>
 
 #include "launcher/study/workspace.h"
-#include "src/err.h"
 #include "src/run/marker.h"
 
 /* ---- findings.c: problems, each with a remedy, and checks that passed ---- */

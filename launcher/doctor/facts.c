@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "launcher/energy/energy.h"
 #include "launcher/host/child.h"
@@ -27,7 +21,6 @@
 #include "src/cluster/connection.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/mem.h"
 
 #define HASH_DIGITS 12
 #define MAX_HOST 256

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/study/study.h"
-#include "src/buf.h"
-#include "src/text.h"
 
 #define NOFILE_BASE 256      /* files of a rank besides its connections */
 #define NPROC_LOW 1024

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
-#include <errno.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
 #include "src/format/sha256.h"
-#include "src/mem.h"
 
 #define ALL_UP_TO 32
 #define RETRY_S 0.1      /* delay after a failed attempt: the peer may not have started yet */

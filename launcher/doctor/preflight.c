@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <math.h>
 #include <netdb.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
@@ -29,9 +24,7 @@
 #include "launcher/script/template.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
-#include "src/buf.h"
 #include "src/files.h"
-#include "src/plural.h"
 
 #define SERVER_CLOCK_S 5.0
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
@@ -22,8 +17,6 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/plural.h"
 
 #define TIME_MIN 10  /* the job's time limit, unless a shorter one is set; its work takes seconds */
 #define RANKS_S 60   /* that ranks wait for each other, at most */

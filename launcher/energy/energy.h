@@ -16,12 +16,8 @@
  * Read sampler.c (NVML first, then the sampler), then energy_log.c. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 #include <sys/types.h>
-
-#include "src/buf.h"
-#include "src/err.h"
 
 /* One device as one sampler measured it. */
 struct energy_track {

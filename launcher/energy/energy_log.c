@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/energy/energy.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 #define MAX_FILE (64 << 20)
 /* the columns of SAMPLER_HEADER */

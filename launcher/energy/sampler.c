@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/energy/energy.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/text.h"
 
 /* ---- NVML, the library of NVIDIA's driver that measures GPUs. It is loaded with dlopen, and
  * declared here as its ABI defines it, as neither its header nor a GPU need be there. ---- */

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/host/child.h"
 
-#include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/text.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 

@@ -16,12 +16,8 @@
  * jsonio.h. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 #include <sys/types.h>
-
-#include "src/buf.h"
-#include "src/err.h"
 
 /* The identity of a process. A pid alone is not enough, since it may be reused. */
 struct procid {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/host/jsonio.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "src/atomicfile.h"
 #include "src/format/schema.h"

@@ -3,9 +3,9 @@
  * reads members that may be absent. */
 #pragma once
 
-#include <jansson.h>
+#include "src/base.h"
 
-#include "src/err.h"
+#include <jansson.h>
 
 /* Prints root and a newline on stdout, real numbers with that many significant digits, and
  * releases root. It may be NULL, which is what jansson's functions return if memory ran out or a

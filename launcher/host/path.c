@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/host/path.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/mem.h"
 #include "src/run/marker.h"
 
 /* the folder of this program, or "" if unknown */

@@ -3,12 +3,7 @@
  * user's own folders. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* Finds the parts of unetctl, in a build tree and in an installation that was moved anywhere.
  *

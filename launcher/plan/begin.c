@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/plan/begin.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/plan/look.h"
 #include "launcher/script/script.h"
 #include "launcher/script/template.h"
-#include "src/log.h"
-#include "src/plural.h"
-#include "src/text.h"
 
 #define NSET 20 /* keys that are set here, before those of --set */
 

@@ -2,13 +2,10 @@
 /* A new study.yaml, from a folder of images or from the command line of a program. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/study/study.h"
-#include "src/buf.h"
 #include "src/cli.h"
-#include "src/err.h"
 
 #define BEGIN_CLASS_FILE "classes.txt" /* in the study's folder, if the masks need one */
 

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/plan/cost.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/plan/begin.h"
 #include "launcher/script/template.h"
 #include "launcher/stage/stage.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/plural.h"
 
 /* ---- cost ---- */
 

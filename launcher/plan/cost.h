@@ -2,8 +2,7 @@
 /* Upper bounds of what a run costs in GPU-hours and bytes on disk, before anything is spent. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "src/base.h"
 
 #include "launcher/plan/look.h"
 #include "launcher/study/plan.h"

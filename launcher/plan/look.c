@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/plan/look.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/study/plan.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 /* ---- unet-train as a program ---- */
 

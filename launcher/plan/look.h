@@ -11,12 +11,9 @@
  * Read look.c first. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
 #include "launcher/study/study.h"
-#include "src/err.h"
 
 /* Runs `unet-train ARGV...` (NULL-terminated, without the program's name); its stdout and stderr
  * go to the caller's stderr. Returns 0, or -1 with the program's exit code in e. */

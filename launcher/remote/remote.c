@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/remote/remote.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/remote/remote_internal.h"
 #include "launcher/script/template.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 #define PATHS_MAX 8
 

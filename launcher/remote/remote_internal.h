@@ -2,12 +2,9 @@
 /* What the files of this room share: the connection to a host, and the site that describes it. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 
 #include "launcher/host/child.h"
-#include "src/buf.h"
-#include "src/err.h"
 
 /* A connection to another host, by the user's ssh and its configuration, and copies of files over
  * it, by rsync. All calls share one connection, which stays open for a minute after the last. */

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/remote/remote_internal.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
@@ -17,9 +10,6 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/document.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 #define WORDS_MAX 64
 /* The path of a socket has 107 bytes at most, of which ssh adds 58 to the folder's. */

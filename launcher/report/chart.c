@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/chart.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "src/mem.h"
-#include "src/text.h"
 
 #define LINE_STOPS 16 /* about how many points of a line are listed, unless listed_step is set */
 

@@ -3,10 +3,7 @@
  * groups of the classes c0 to c14 (series), soft, ink and grid, so a page can replace them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/buf.h"
+#include "src/base.h"
 
 enum {
     /* 0..5 distinguish series, also in grey and for colour-blind readers */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/chart.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/document.h"
-#include "src/plural.h"
 
 #define WIDTH 420.0
 #define HEIGHT 262.0   /* without the key */

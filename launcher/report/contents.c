@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/host/path.h"
 #include "launcher/report/report_internal.h"
 #include "src/atomicfile.h"
-#include "src/plural.h"
-#include "src/text.h"
 
 #define FIRST_CAVEATS 3
 #define MAX_PICTURE (1 << 20)

@@ -11,11 +11,7 @@
  * doc_encode. A node that is added goes into the section that was begun last. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/buf.h"
-#include "src/mem.h"
+#include "src/base.h"
 
 /* The outputs in which a node is shown, as a mask. */
 enum { TO_HTML = 1, TO_TEXT = 2, TO_MARKDOWN = 4, TO_LATEX = 8, TO_PAGES = TO_HTML | TO_MARKDOWN };

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define MAX_CURVE 240  /* the most points of a loss curve; longer ones are thinned */
 #define MAX_CURVES 200 /* about the most runs whose curves are drawn, of all counts of a series */

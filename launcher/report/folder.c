@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
-#include "src/log.h"
 
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
 #define PICTURE_LIMIT_S 60 /* time limit of one picture */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Markdown and LaTeX, which differ in their syntax. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/document.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "launcher/report/chart.h"
-#include "src/text.h"
 
 /* What stands around the texts of a node. */
 struct syntax {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "src/plural.h"
 
 /* Returns whether the text at this offset of a result is the same for all runs and not empty. */
 static bool is_shared(const struct series *s, size_t offset)

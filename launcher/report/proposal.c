@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/proposal.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "launcher/host/path.h"
 #include "launcher/report/report_internal.h"
@@ -14,10 +11,6 @@
 #include "src/cli.h"
 #include "src/files.h"
 #include "src/format/formula.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/settings/settings.h"
 
 #define OUTPUTS (TO_MARKDOWN | TO_LATEX)

@@ -4,10 +4,9 @@
  * computing centres ask for is in doc/PROPOSAL.md. What is not known is a blank. */
 #pragma once
 
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/report/report.h"
-#include "src/err.h"
 
 #define PROPOSAL_BLANK "____" /* what the applicant fills in */
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/report_internal.h"
-#include "src/buf.h"
 #include "src/clock.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 static char *list_problems(const struct report *r)
 {

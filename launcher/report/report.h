@@ -14,12 +14,12 @@
  * document.h and one writer, then folder.c, json.c and proposal.c. chart.h is a drawing as data. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stddef.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/report/document.h"
-#include "src/err.h"
 
 /* The verdict on a series in words, by kind. All but the headline have one fact per line, or are
  * "". Those of a series of one count are "". */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "src/buf.h"
-#include "src/plural.h"
 
 #define MAX_RUNS 1000 /* a longer list of runs is cut; results.csv has all */
 

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/buf.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 /* A smaller difference of efficiencies between steady epochs and whole runs is not mentioned. */
 #define OVERHEAD_SHARE 0.05

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/rounds/left.h"
-
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/files.h"
-#include "src/log.h"
 
 #define LEFT_FILE "left.json"
 #define LEFT_LIMIT ((size_t)1 << 20)

@@ -4,11 +4,11 @@
  * `cancel` of everything removes all of this user. The file changes under the ledger's lock. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "launcher/study/workspace.h"
-#include "src/map.h"
 
 /* Returns the submission of the words after `unetctl submit`, which are released, in the current
  * folder. NULL if the path of the folder is not UTF-8. */

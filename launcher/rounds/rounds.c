@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/rounds/rounds.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/series.h"
 #include "launcher/collect/collect.h"
@@ -15,10 +12,6 @@
 #include "launcher/submit/submission.h"
 #include "src/clock.h"
 #include "src/cluster/range.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 /* ---- rounds.json ---- */
 

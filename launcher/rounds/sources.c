@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/rounds/sources.h"
 
-#include <errno.h>
 #include <libgen.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/rounds/rounds.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 static struct analysis_source *add(struct sources *s, struct err *e)
 {

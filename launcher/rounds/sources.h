@@ -2,8 +2,7 @@
 /* What a report is about: studies, and folders of logs. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/collect/collect.h"

@@ -13,11 +13,8 @@
  * Read sandbox_load and sandbox_exec in sandbox.c, then sandbox-up and sandbox-init. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 #include <sys/types.h>
-
-#include "src/err.h"
 
 struct sandbox {
     char dir[PATH_MAX];

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/job.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/sandbox/sandbox.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/mem.h"
 
 #define PATIENCE_S 10
 #define MAX_TEXT ((size_t)1 << 20)

@@ -3,10 +3,7 @@
  * sbatch reads. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
 /* Options from sites and users. NULL, 0 or false means the scheduler's default. */

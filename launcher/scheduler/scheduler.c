@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/scheduler.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "launcher/host/jsonio.h"
-#include "src/plural.h"
 
 static const struct row {
     const char *name;

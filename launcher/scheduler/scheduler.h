@@ -17,13 +17,12 @@
  * slurm/scheduler_slurm.c. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "launcher/scheduler/job.h"
-#include "src/err.h"
 
 /* The states of jobs and runs: those of Slurm, and those that unetctl adds for runs. */
 enum state {

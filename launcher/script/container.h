@@ -4,8 +4,9 @@
  * plugin of Slurm, starts it by options of srun: then all of run_file.sh is inside. */
 #pragma once
 
+#include "src/base.h"
+
 #include "launcher/study/study.h"
-#include "src/buf.h"
 
 /* Returns whether the study has a container; container_is_pyxis returns whether Pyxis starts it. */
 bool container_is_set(const struct study *s);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/script/script.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/script/container.h"
 #include "launcher/script/script_values.h"
 #include "src/atomicfile.h"
-#include "src/mem.h"
 
 /* ---- markers ---- */
 

@@ -14,13 +14,10 @@
  * Read script_render, then script_values.c, which fills the values of all markers. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/study/plan.h"
 #include "launcher/study/study.h"
-#include "src/err.h"
 
 /* Renders both scripts for the attempt, which is submitted as this job. The caller frees the
  * texts. *tags becomes whether a template has tags (words tag_NAME, see template.h); tags may be

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/script/script_values.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
@@ -15,7 +10,6 @@
 #include "launcher/script/container.h"
 #include "launcher/script/script.h"
 #include "launcher/study/workspace.h"
-#include "src/mem.h"
 
 void script_values_destroy(struct script_values *s)
 {

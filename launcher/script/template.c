@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/script/template.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "src/cli.h"
 

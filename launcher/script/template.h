@@ -13,10 +13,7 @@
  * quotes may replace one. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
 struct template_value {

@@ -11,8 +11,7 @@
  * Read spec_source_read in spec_source.c, then below it how GPUs are counted and given out. */
 #pragma once
 
-#include <stdbool.h>
-
+#include "src/base.h"
 #include "src/cluster/cluster_spec.h"
 #include "src/cluster/nodelist.h"
 

@@ -14,10 +14,7 @@
  * Read stage.c: the files that split.json names, then the copy, its locks, and its removal. */
 #pragma once
 
-#include <limits.h>
-#include <stdint.h>
-
-#include "src/err.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
 /* folder: data.stage, whose variables are expanded here. data: where the files of split are. */

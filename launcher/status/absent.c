@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/status_internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 #define PAUSE_S 1.0 /* between the two questions */
 #define SKEW_S 300  /* by which the clocks of two hosts may differ; munge accepts no more */

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/status.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/status/status_internal.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/plural.h"
 
 /* ---- jobs of many runs ---- */
 

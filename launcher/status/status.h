@@ -15,8 +15,9 @@
  * run_status_decide first, then decide_run. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stdbool.h>
 #include <time.h>
 
 #include "launcher/scheduler/job.h"

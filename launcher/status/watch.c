@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/watch.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/energy/energy.h"
-#include "src/buf.h"
 #include "src/clock.h"
-#include "src/text.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 /* ---- many runs in one line ---- */
 

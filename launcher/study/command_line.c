@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/study.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
-#include "src/text.h"
 
 /* Programs that start another program. Options are named without dashes at their front, and with _
  * instead of -. An option that is not listed has a value if the next word cannot be the program. */

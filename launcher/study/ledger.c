@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/workspace.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <pwd.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/files.h"
 #include "src/format/schema.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/run/marker.h"
 
 #define MAX_LEDGER ((size_t)1 << 30)

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/plan.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/workspace.h"
 #include "src/cluster/range.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/settings/settings.h"
 
 #define MAX_RUNS 100000

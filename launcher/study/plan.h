@@ -3,10 +3,9 @@
  * of its jobs, and the runs that follow: each GPU count with each seed, and the layout of each. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "launcher/scheduler/job.h"
 #include "launcher/study/study.h"

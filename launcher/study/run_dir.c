@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/workspace.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/format/schema.h"
-#include "src/mem.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/plan.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/format/schema.h"
-#include "src/mem.h"
 
 /* ---- values of settings ---- */
 

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/study.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <jansson.h>
-#include <stddef.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
 #include "src/format/formula.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 /* ---- engines ---- */
 

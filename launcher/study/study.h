@@ -18,13 +18,10 @@
  * has a table of settings. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 
 #include "launcher/study/yaml_table.h"
-#include "src/buf.h"
 #include "src/cli.h"
-#include "src/err.h"
 #include "src/settings/settings.h"
 
 #define STUDY_FILE "study.yaml"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/workspace.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/scheduler/job.h"
-#include "src/log.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 

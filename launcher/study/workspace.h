@@ -3,17 +3,13 @@
  * and the options that several verbs share. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 #include <time.h>
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/plan.h"
 #include "src/cli.h"
 #include "src/clock.h"
-#include "src/err.h"
-#include "src/map.h"
 #include "src/settings/settings.h"
 
 /* STUDY/.unetctl: the record of submissions, and its lock.

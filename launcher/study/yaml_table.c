@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/yaml_table.h"
-
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/document.h"
-#include "src/text.h"
 
 #define SCHEMA_KEY "schema" /* may be left out */
 #define MAX_PLACE 4200

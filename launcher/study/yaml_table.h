@@ -4,10 +4,7 @@
  * is wrong, and the nearest known name for an unknown key or word. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
 /* The sources of a value. Later layers take precedence. YAML_SBATCH: a variable of sbatch's

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submit_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "launcher/host/path.h"
@@ -13,7 +9,6 @@
 #include "launcher/script/template.h"
 #include "launcher/status/status.h"
 #include "src/files.h"
-#include "src/mem.h"
 
 #define MAX_TEMPLATE (1 << 16)
 

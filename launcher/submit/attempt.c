@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/attempt.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "launcher/script/script.h"
-#include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
-#include "src/text.h"
 
 /* ---- the nodes of a layout ---- */
 

@@ -2,7 +2,7 @@
 /* One attempt of a run: its job for the scheduler, and its files. */
 #pragma once
 
-#include <limits.h>
+#include "src/base.h"
 
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"

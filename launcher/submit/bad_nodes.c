@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submission.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "launcher/host/path.h"
-#include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
-#include "src/text.h"
 
 #define NOTES "bad-nodes"
 

@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submit_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/plan/cost.h"
 #include "launcher/status/status.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/plural.h"
 
 /* ---- dependencies of new jobs ---- */
 

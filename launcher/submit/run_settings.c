@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/attempt.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/study/plan.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 static int read_begun_plan(const struct plan *p, const char *run, struct run *planned, char **text,
                            struct err *e)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submission.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
@@ -16,11 +12,7 @@
 #include "launcher/submit/submit_internal.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/plural.h"
 #include "src/rng.h"
 
 /* ---- the order of runs ---- */

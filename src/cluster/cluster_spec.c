@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/cluster_spec.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 static const char *const strategy_names[] = {
     [LAYOUT_AUTO] = "auto",

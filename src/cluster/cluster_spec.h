@@ -2,11 +2,8 @@
 /* The tasks of a run: how many on how many nodes, and the specification that each of them gets. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/buf.h"
+#include "src/base.h"
 #include "src/cluster/nodelist.h"
-#include "src/err.h"
 
 /* Computes the nodes, tasks and devices for a number of GPUs. A pure function. */
 enum layout_strategy {

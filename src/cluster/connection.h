@@ -2,10 +2,10 @@
 /* Addresses of hosts, and sockets: listening, connecting, and input and output in bounded time. */
 #pragma once
 
+#include "src/base.h"
+
 #include <netdb.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 /* Addresses of hosts. The file $UNETCTL_HOSTS, in the format of /etc/hosts (ADDRESS NAME...), has

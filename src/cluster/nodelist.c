@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/nodelist.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/buf.h"
-#include "src/mem.h"
 
 #define SEPARATORS ", \t\n"
 #define DIGITS "0123456789"

@@ -2,9 +2,7 @@
 /* Slurm's lists of nodes, and of tasks per node. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and their names, in the order of scontrol show
  * hostnames.

@@ -2,9 +2,7 @@
 /* Lists of counts, and Slurm's time limits. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* Lists of counts: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/document.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <yaml.h>
 
 #include "src/format/schema.h"
-#include "src/mem.h"
 
 #define MAX_DEPTH 32
 #define MAX_KEYS 1000

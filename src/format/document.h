@@ -2,10 +2,7 @@
 /* Reads a YAML document, as people write it, into a tree. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 enum document_kind { DOCUMENT_TEXT, DOCUMENT_LIST, DOCUMENT_MAPPING };
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/formula.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Reads a number or a name, then factors. Returns what is behind it, or NULL if neither is. */
 static const char *read_term(const char *at, const struct formula_value *values, double *dst)

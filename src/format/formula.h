@@ -3,7 +3,7 @@
  * term is a number or a name, multiplied and divided by numbers. */
 #pragma once
 
-#include <stdbool.h>
+#include "src/base.h"
 
 struct formula_value {
     const char *name; /* of letters; NULL ends the list */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/schema.h"
 
 int schema_check(double found, int code, struct err *e)

@@ -3,7 +3,7 @@
  * when readers of an earlier version would misunderstand a file. */
 #pragma once
 
-#include "src/err.h"
+#include "src/base.h"
 
 #define SCHEMA 1
 

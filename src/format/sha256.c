@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/sha256.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <nettle/version.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "src/files.h"
 

@@ -2,12 +2,11 @@
 /* Hashes and codes of messages, by nettle. */
 #pragma once
 
+#include "src/base.h"
+
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
 #include <nettle/sha2.h>
-#include <stddef.h>
-
-#include "src/err.h"
 
 /* What nettle's SHA-256 lacks. A hash begins by nettle's sha256_init. */
 

@@ -2,12 +2,7 @@
 /* Protocol buffers and the record files of TensorFlow that hold them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 
 /* CRC-32C (Castagnoli; RFC 3720, appendix B.4), as TFRecord files have it. */
 

@@ -5,9 +5,7 @@
  * runs. It does not notice that whole rows at the end are missing. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 #define EPOCH_CSV_HEADER ",time_per_epoch,loss,lr,training_time,test_time,iou"
 

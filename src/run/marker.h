@@ -2,10 +2,7 @@
 /* Files by which processes of a run agree: markers, locks, and the token of its ranks. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* The marker DONE or FAILED of an attempt (a submission of a run, with a folder of its own), and
  * the right to write results in that folder.

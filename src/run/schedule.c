@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/run/schedule.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int set_bad_step(const char *text, const char *at, const char *why, struct err *e)
 {

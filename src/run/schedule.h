@@ -2,10 +2,7 @@
 /* What a training is given besides its data: the learning rate of each step, and its goal. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* The learning rate of a step: the base rate, times a scale for the number of GPUs (1 without
  * scaling), times a factor that depends on the epoch. A warm-up raises it from the base rate to the

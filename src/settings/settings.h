@@ -3,11 +3,7 @@
  * the record, help and manual, and of what a checkpoint and a report compare. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 
 #define SETTINGS_SIDE_MAX 65535 /* pixels: data.height and data.width */
 #define SETTINGS_CLASSES_MAX 250   /* of data.classes */

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/plural.h"
 #include "src/run/schedule.h"
 
 /* Returns whether text is what one value of a need asks for (struct setting_need). */

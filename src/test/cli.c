@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cli.h"
 
-#include "src/log.h"
 #include "t/tap.h"
 
 static bool flag;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-#include "src/text.h"
+#include "src/base.h"
 
 #include "t/tap.h"
 

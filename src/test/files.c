@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-#include "src/map.h"
-
-#include <stdio.h>
+#include "src/base.h"
 
 #include "t/tap.h"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
-#include "src/mem.h"
+#include "src/base.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "src/map.h"
 #include "t/tap.h"
 
 int main(void)

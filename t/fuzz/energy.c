@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of energy: a track has finite times and joules, and at least one row; between rows its
  * joules lie between theirs. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/energy/energy.h"
 
 #include <math.h>

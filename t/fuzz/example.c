@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of TFRecord shards: tf.train.Example with serialized tensors or encoded pictures. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source_internal.h"
 
 #include "t/fuzz/fuzz.h"

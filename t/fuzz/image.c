@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Image files: PNG, TIFF, JPEG, by content. What is accepted has the samples that its shape
  * says. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/image_file.h"
 
 #include "t/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of task types, and the specification that they make of three nodes: cluster_spec_find and
  * cluster_spec_find_type agree on each rank's host and port, and the JSON contains the host. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/cluster_spec.h"
 
 #include "t/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A node list that is accepted says the same after it was written and read again. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/nodelist.h"
 
 #include "t/fuzz/fuzz.h"

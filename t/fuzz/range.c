@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A list of counts is ascending, without duplicates, within its bounds. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/range.h"
 
 #include "t/fuzz/fuzz.h"

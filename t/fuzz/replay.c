@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A fuzz target without a fuzzer, in make check: the files of its corpus (or those given), each
  * once. */
-#include "config.h"
+#include "src/base.h"
 
 #include <dirent.h>
-#include <errno.h>
 
 #include "t/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 /* Logs of runs as collect reads them: tables of epochs of either kind, MLPerf's lines,
  * record.jsonl. A log that is accepted has epochs, a record may have none; and no time, loss or
  * score in it is impossible in itself. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect_internal.h"
 #include "launcher/collect/log/log_file.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checkpoints: whatever lengths the header claims, only bytes that are there are read, and every
  * number that comes out is finite. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 #include <math.h>
-
-#include "src/log.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the trainer makes of TF_CONFIG: every rank has a host, and the process's own rank is one of
  * these ranks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/ranks/ranks.h"
 
 #include "t/fuzz/fuzz.h"

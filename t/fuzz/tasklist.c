@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A task list has as many nodes as it says, each with a number of tasks within the limits. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/nodelist.h"
 
 #include "t/fuzz/fuzz.h"

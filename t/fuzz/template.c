@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A template of any text, with values that do their worst: rendered, or refused; and a value as a
  * word of sh is one word, which holds the value. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/script/template.h"
 
 #include "t/fuzz/fuzz.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A study and a site profile of any bytes: read, or refused with a message. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/study.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "t/fuzz/fuzz.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of all backends that this program contains, and the peak rates of a core. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
 #include "trainer/backends/cpu/simd_backend.h"

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trained weights and their description, and snapshots of a training. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/files.h"
 #include "src/format/schema.h"
 #include "src/format/sha256.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "trainer/json/cjson.h"
 
 #define MODEL_LIMIT (4 << 20) /* bytes of model.json, which may include a class file of 1 MiB */

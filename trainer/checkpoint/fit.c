@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tensors of the file are matched with the entries of the weights, by name and shape; then what
  * fits is read. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
-
-#include "src/buf.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define LISTED 20 /* names in the record; of more only their number */
 #define SHAPE_SIZE 100

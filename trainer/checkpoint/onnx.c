@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inference graph of the network, op by op, encoded by hand (src/format/tfrecord.h). */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
 #include "src/format/tfrecord.h"
-#include "src/mem.h"
 #include "trainer/json/cjson.h"
 
 /* Field numbers of the messages in onnx.proto. */

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file is read into memory completely; its header is decoded with cJSON. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/safetensors.h"
 
-#include <inttypes.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
 #include "src/format/sha256.h"
-#include "src/mem.h"
 #include "trainer/json/cjson.h"
 
 #define FILE_LIMIT ((size_t)1 << 36)

@@ -9,8 +9,7 @@
  * To read: cmd_model.c, a short one; cmd_train.c, which drives a run. */
 #pragma once
 
-#include <limits.h>
-
+#include "src/base.h"
 #include "src/cli.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/image/classes.h"

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train bench: measures the speed of a network on this machine. */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "src/clock.h"
-#include "src/mem.h"
 #include "src/rng.h"
 #include "src/stat.h"
 #include "trainer/backends/backends.h"

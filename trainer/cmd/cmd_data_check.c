@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data check: decodes images and prints their properties, or why they cannot be used. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "src/log.h"
-#include "src/plural.h"
-#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/mask_stats.h"
 #include "trainer/data/source/tree.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data convert: writes a data set as PNG files. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include <string.h>
-
-#include "src/log.h"
 #include "trainer/data/prepare/prepare.h"
 
 static struct {

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data preview: draws images and masks resized, or cut into patches, as for training,
  * and examples that the same functions augment. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/settings/settings.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/set/dataset.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data split: divides a data set into training and validation, once. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
-#include "src/log.h"
 #include "trainer/data/set/dataset.h"
 
 static struct {

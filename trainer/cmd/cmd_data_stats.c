@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data stats: prints the properties of a data set. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include <inttypes.h>
-
-#include "src/text.h"
 #include "trainer/data/prepare/prepare.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values or mask colours in a list for people */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data synth: draws a synthetic data set. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
-#include "src/log.h"
 #include "trainer/data/prepare/prepare.h"
 
 #define SYNTH_MIN_SIDE 32

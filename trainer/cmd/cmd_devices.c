@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train devices: lists devices, backends and communicators of this build. */
-#include "config.h"
-
-#include <stdio.h>
-#include <unistd.h>
+#include "src/base.h"
 
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train eval: scores a checkpoint on images. */
-#include "config.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "src/base.h"
 
 #include "src/atomicfile.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train export: writes a trained network in a format of other programs. */
-#include "config.h"
+#include "src/base.h"
 
 #include "src/atomicfile.h"
-#include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
 

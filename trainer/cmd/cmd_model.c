@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train model: prints the layers of a network, built in or described by a file. */
-#include "config.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include "src/base.h"
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train predict: writes masks, or a table of classes, for images of any size. */
-#include "config.h"
+#include "src/base.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/plural.h"
-#include "src/text.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/pixels.h"

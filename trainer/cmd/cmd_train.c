@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train train: executes one run, from its configuration to the marker DONE or FAILED, or to a
  * checkpoint if it is asked to stop. */
-#include "config.h"
+#include "src/base.h"
 
-#include <limits.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
 #include "src/run/marker.h"
 #include "src/settings/settings.h"
 #include "trainer/checkpoint/checkpoint.h"

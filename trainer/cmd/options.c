@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What several verbs share: options of the data, and a trained network. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/cmd/cmd.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/files.h"
-#include "src/log.h"
 #include "src/settings/settings.h"
 #include "trainer/passes/passes.h"
 #include "trainer/run/ranks/ranks.h"

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What communicators have in common, that of a single rank, and the thread that sums in the
  * background. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
-#include "src/mem.h"
 #include "trainer/comm/comm_internal.h"
 
 struct comm *comm_create(const struct comm_ops *ops, const struct comm_config *config, void *priv,

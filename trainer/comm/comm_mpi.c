@@ -3,7 +3,7 @@
  * communication is by non-blocking MPI calls that are polled. comm_check_wait looks for lost ranks,
  * signals and the deadline, between two polls and while a rank waits for others of its host. Behind
  * them the start and the end of MPI, the only functions that make MPI calls that block. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
 #ifndef HAVE_MPI

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The GPU of a rank, and ranks with one GPU each. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "trainer/backends/backends.h"
 
 #define ORDERS_FROM 22600        /* NCCL 2.26 */

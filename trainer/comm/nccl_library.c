@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/nccl_library.h"
 
 #ifndef HAVE_CUDA

@@ -4,9 +4,7 @@
  * Tests fill the table with an emulation (test/nccl_emulated.c). */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* Results of a call; any other is an error. After NCCL_IN_PROGRESS, get_async_error stores the
  * result once the call is complete, and NCCL_IN_PROGRESS until then. */

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks of a node: their shared memory, and their communicator. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "src/map.h"
-#include "src/mem.h"
 
 #define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
 #define SMALL_BYTES (32 * 1024) /* the same for node_reduce_small */

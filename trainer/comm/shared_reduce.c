@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reductions and barriers in memory that several parties share. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
-#include <limits.h>
 #include <linux/futex.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
-#include "src/mem.h"
 
 #define BLOCK 512 /* elements that stay in the cache */
 

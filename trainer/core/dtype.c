@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Conversions between types of numbers, by integer arithmetic on their bits, and from records; all
  * in loops that the compiler vectorizes. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/kernel.h"
-
-#include <string.h>
 
 /* Conversions by integer arithmetic on the bits of the numbers, in loops that are vectorised. */
 

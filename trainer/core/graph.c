@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Building, compiling and running a graph. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/graph.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 /* The look-up of kernels in the tables of a backend and its fallback. */
 

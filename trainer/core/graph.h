@@ -2,7 +2,7 @@
 /* Weights, graphs, and the memory that a graph needs. */
 #pragma once
 
-#include <stdio.h>
+#include "src/base.h"
 
 #include "trainer/core/kernel.h"
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the host has: memory, and libraries that are opened when they are needed. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/host.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* Reads control groups, Slurm's variables and resource limits; a source that cannot be read is
  * ignored. */

@@ -2,9 +2,7 @@
 /* The host's memory and its libraries. */
 #pragma once
 
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* The largest amount of memory that this process may use. */
 

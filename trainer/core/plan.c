@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of a graph: offsets in an arena, and the arena. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/graph.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include "src/mem.h"
 
 /* Finds the blocks of memory and their lifetimes, and then places the blocks, largest first. */
 

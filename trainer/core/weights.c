@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weights, and the arrays behind them on the host and on a device. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/graph.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 #define ALIGN 64
 

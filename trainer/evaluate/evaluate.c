@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The scores of a set of samples, and how they are written. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/evaluate/evaluate.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/atomicfile.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/text.h"
 
 /* Returns the best IoU, or accuracy, of a prediction that is the same class everywhere, on the
  * truth of this score, and sets *class to that class (one class: 1 foreground, 0 background). A

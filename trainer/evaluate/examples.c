@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of masks, and of the examples of a run. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/evaluate/evaluate.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/files.h"
-#include "src/mem.h"
 #include "src/rng.h"
-#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 
 /* Sets rgb to the colour of a class. Without a class file hues of successive classes differ by the

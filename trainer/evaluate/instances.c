@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Objects of masks: connected components of one class. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/evaluate/evaluate.h"
-
-#include <stdlib.h>
-
-#include "src/mem.h"
 
 /* A component of the truth; of a prediction only its size. A predicted component that agrees by an
  * IoU above 1/2 has more than half of its pixels: `most` is found by Boyer and Moore's vote. */

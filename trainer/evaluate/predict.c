@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/evaluate/evaluate.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 /* The part of the result under the present row of tiles. The weight of a pixel under a tile is that
  * of its row times that of its column, and so is the sum of its weights. */

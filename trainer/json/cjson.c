@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/json/cjson.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/mem.h"
 
 cJSON *cjson_add(cJSON *to, const char *key, cJSON *item)
 {

@@ -7,11 +7,9 @@
  * checked. Errors of reading name the file and the key. */
 #pragma once
 
-#include <cjson/cJSON.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
-#include "src/err.h"
+#include <cjson/cJSON.h>
 
 /* Add an item, which `to` owns from then on, as a member of an object, or with key NULL to an
  * array. Return it, or NULL if memory ran out. cjson_object and cjson_array create an empty one. */

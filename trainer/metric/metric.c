@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Metrics from counts of pixels, and the loss of validation images. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/metric/metric.h"
 
 #include <math.h>

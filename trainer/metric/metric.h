@@ -6,9 +6,7 @@
  * IoU does not depend on the number of ranks. Nothing here fails or allocates. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
 #include "trainer/ops/ops.h"
 

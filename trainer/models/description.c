@@ -2,18 +2,13 @@
 /* First half: decoding the YAML document and checking its structure. Second half: building a graph
  * from it, layer by layer. Errors of the document name FILE:LINE, one of too many bytes only
  * FILE. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/models/models_internal.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cli.h"
 #include "src/format/document.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 #define MAX_PARAMETERS 32
 #define MAX_ARGUMENTS 16 /* of a block */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A recursive-descent parser that evaluates as it parses. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/models/models_internal.h"
-
-#include <ctype.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "src/cli.h"
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layers, and the table of models. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/models/model.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "trainer/models/models_internal.h"
 
 /* Each layer checks its arguments and its input, and then appends ops. */

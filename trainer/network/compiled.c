@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The graphs of a network: their first weights, their compilation, and what their runs cost. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/network/network_internal.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/core/host.h"
 #include "trainer/passes/passes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* On the host a run is a call of graph_run; on a device it is queued (network_internal.h). */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/network/network.h"
 
 #ifdef _OPENMP
@@ -8,12 +8,8 @@
 #endif
 #include <fnmatch.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/cli.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network_internal.h"
 

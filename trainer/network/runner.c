@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The runs of a network on a device. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/network/network_internal.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 struct capture *captures_get(struct captures *r, const struct graph *graph, bool updates,
                              uint64_t shares, struct err *e)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions and transposed convolutions. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/ops/ops.h"
 
 #include <math.h>

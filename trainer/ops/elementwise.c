@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ops that compute, convert or move single numbers; before them the table of all kinds, and
  * what several kinds share. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/ops/ops.h"
 
 int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ops that take several numbers together: batch norms, pools and losses. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/ops/ops.h"
 
 /* Batch norm in training, alone and with the ReLU behind it, their gradients, and batch norm by the

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The host's updates, and the plans of the device's: both compute the formulas of optim.h. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/optim/optim.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-#include "src/mem.h"
 
 /* The arrays `tensors` and `pieces` are in memory that the host and the device can access. */
 

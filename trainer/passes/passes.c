@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The passes over a graph: types of 16 bits, and fusion. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/passes/passes.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 /* Casts are appended at the end of the graph, and then moved before or after the ops that need
  * them; the order of the other ops does not change. */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/session.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/clock.h"
-#include "src/mem.h"
 #include "src/stat.h"
 #include "trainer/json/cjson.h"
 

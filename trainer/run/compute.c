@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process computes with: its backend, and the software of its record. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/setup.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 
-#include "src/log.h"
-#include "src/mem.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/run/run_internal.h"

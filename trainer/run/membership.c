@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a process joins the ranks of its run, and how signals end it. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/session.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/clock.h"
-#include "src/log.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 
 /* Signal handlers set flags, which the training polls and a thread watches. */

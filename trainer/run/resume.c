@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state is JSON beside the tensors of a snapshot (checkpoint/checkpoint.h). Rank 0 reads and
  * writes it; the other ranks get it by broadcasts. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/session.h"
-
-#include <inttypes.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
 #include "src/format/schema.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/json/cjson.h"
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each key is a row of the table of settings (settings.def). Checks that concern several settings
  * are here. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/setup.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/format/schema.h"
-#include "src/map.h"
 #include "src/settings/settings.h"
 #include "trainer/json/cjson.h"
 #include "trainer/models/model.h"

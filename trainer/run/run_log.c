@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The record of a run, and what earlier starts have left in its folder. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/run_log.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/format/tfrecord.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/checkpoint.h"

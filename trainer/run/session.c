@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The training of one replica, and its progress on the terminal. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/session.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/run/schedule.h"
 #include "src/settings/settings.h"
 #include "trainer/checkpoint/checkpoint.h"

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Validations, what they decide, and the results at the end. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/run_internal.h"
 
-#include <inttypes.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/clock.h"
-#include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 static const struct { const char *name; size_t offset; } metrics[] = {

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What both kinds of step have in common: loading images, the loss's divisor, times, gradient
  * noise, the choice of kernels, and the trace. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/step/step.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/metric/metric.h"

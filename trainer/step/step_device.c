@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A step as work that is queued on a device, with its sums over replicas and its update. */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "src/map.h"
-#include "src/mem.h"
 #include "trainer/step/step_internal.h"
 
 #define QUEUED 4 /* entries of the rings below: more than DEVICE_SLOTS, a power of 2 */

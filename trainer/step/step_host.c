@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A step on the host. */
-#include "config.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "src/base.h"
 
 #include "src/clock.h"
-#include "src/mem.h"
 #include "trainer/step/step_internal.h"
 
 struct step_on_host {

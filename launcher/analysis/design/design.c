@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/design/design.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "launcher/analysis/design/design_internal.h"
 #include "launcher/analysis/statistics/interval.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/rng.h"
 #include "src/stat.h"
 

@@ -34,17 +34,14 @@
  * the rounds, design.c what follows, and below it the simulation. */
 #pragma once
 
+#include "src/base.h"
+
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "launcher/analysis/decision.h"
 #include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 #include "launcher/analysis/statistics/hypothesis.h"
-#include "src/buf.h"
-#include "src/err.h"
 
 #define DESIGN_COUNTS 64
 #define DESIGN_SEEDS 256

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/design/design.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design_internal.h"
 #include "launcher/analysis/statistics/distribution.h"
-#include "src/mem.h"
 #include "src/stat.h"
 
 static const size_t speed_looks[DESIGN_SPEED_NLOOKS] = DESIGN_SPEED_LOOKS;

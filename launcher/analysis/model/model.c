@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/model/model.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/statistics/interval.h"
-#include "src/mem.h"
 #include "src/rng.h"
 #include "src/stat.h"
 

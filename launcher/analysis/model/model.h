@@ -26,11 +26,7 @@
  * model_law_term and struct model first, then model.c from model_fit. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 
 #define MODEL_LAW_MOST 4   /* the most terms of a law: computation and three losses */
 #define MODEL_LAW_TERMS 64 /* the most terms to choose from */

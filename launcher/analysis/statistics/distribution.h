@@ -3,7 +3,7 @@
  * intervals and tests need. */
 #pragma once
 
-#include <stddef.h>
+#include "src/base.h"
 
 double distribution_normal_cdf(double x);
 double distribution_normal_quantile(double p); /* NaN unless p is in (0, 1) */

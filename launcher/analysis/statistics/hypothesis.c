@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/statistics/hypothesis.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"
 #include "src/stat.h"

@@ -2,8 +2,7 @@
 /* Tests of hypotheses, and the intervals that belong to them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/analysis/statistics/interval.h"
 

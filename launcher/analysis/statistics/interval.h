@@ -15,8 +15,7 @@
  * tests that look at the data several times. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 /* A confidence interval and the method that it was computed by (doc/STATISTICS.md). */
 #define INTERVAL_LEVEL 0.95 /* the confidence level that intervals are computed for */

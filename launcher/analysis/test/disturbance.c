@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Studies of 8 counts and 3 or 5 seeds, submitted in blocks of seeds with the counts in random
  * order, with a drift, a slow node, or nothing that disturbs them. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/decision.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predictions are compared with values computed by hand and with times published for the reference
  * systems; links are decoded, and missing values are reported. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis.h"
 
 #include <math.h>

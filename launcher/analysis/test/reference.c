@@ -2,13 +2,11 @@
 /* From the 32 logs of the reference systems, the cells of their published tables that are listed
  * below are reproduced to the last printed digit. The images processed in an epoch are not in those
  * logs; they follow from 1792 images, 16 per GPU, with a last short batch dropped. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/series.h"
 
-#include <limits.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "launcher/collect/collect.h"
 #include "t/tap.h"

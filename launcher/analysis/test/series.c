@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/series.h"
-
-#include <string.h>
 
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"

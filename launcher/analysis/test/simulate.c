@@ -6,16 +6,12 @@
  * Without --table, each promise of each case is a check. make check does that with few studies, and
  * with EXHAUSTIVE set six times as many; make simulate prints the tables with many, and fails as
  * well when a promise is broken. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
 #include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "launcher/analysis/statistics/interval.h"
 #include "src/stat.h"

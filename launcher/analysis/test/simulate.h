@@ -8,10 +8,9 @@
  * statement may have a promise, which fails if it is missed by more than three standard errors. */
 #pragma once
 
+#include "src/base.h"
+
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "launcher/analysis/analysis.h"
 

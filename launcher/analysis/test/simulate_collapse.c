@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Studies in which single runs collapse. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
 struct law {

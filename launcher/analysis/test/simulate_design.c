@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
 #include "launcher/analysis/test/table.h"
-#include "src/plural.h"
 #include "src/rng.h"
 
 #define COLLAPSED 0.3 /* the quality of a run that collapsed */

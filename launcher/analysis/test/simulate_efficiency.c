@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The judgement of efficiency. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
 /* Laws of the efficiency of 2, 4 and 8 GPUs. */

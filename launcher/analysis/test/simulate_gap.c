@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How often one interval of a run is said to be far longer than the others (caveats.c), and how
  * often slow intervals that medians do not show mislead a verdict (series.c). */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #include "launcher/analysis/test/table.h"
 #include "src/rng.h"

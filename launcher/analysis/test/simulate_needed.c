@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The number of seeds that would decide, as a few pilot runs say it, and what follows. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #define MOST 400 /* runs of a simulated study */
 #define LOOKS 8  /* after the first, of who follows it until it is decided */

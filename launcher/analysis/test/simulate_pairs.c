@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two series that differ by a known factor of times and a known term of quality. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
 struct law {

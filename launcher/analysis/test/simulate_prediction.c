@@ -3,10 +3,8 @@
  * sums of the model's own terms, so that an oracle, which knows them, can be fitted beside it.
  * Others are not, or have noise that the model does not assume. Terms, priors and widths of the
  * model were chosen with a view to all of them but four (doc/STATISTICS.md names them). */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #include "src/rng.h"
 

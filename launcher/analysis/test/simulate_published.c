@@ -2,14 +2,9 @@
 /* Predictions of times that others have measured and published, each as often as any other of its
  * source, from subsets of smaller counts. With enough studies, those are all subsets. A table has
  * one value per count, and so does not show its scatter. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/collect/collect.h"

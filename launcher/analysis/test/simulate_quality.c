@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The judgement of quality, and the advice that follows from it. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 struct law {
     const char *name;

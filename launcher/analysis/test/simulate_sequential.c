@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sequential designs, and beside each the fixed design with the same runs: whole trainings of all
  * counts. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #include "launcher/analysis/design/design.h"
 #include "src/rng.h"

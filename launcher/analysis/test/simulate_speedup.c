@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The intervals of speed-ups and of the times of a count. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
 
 #include "launcher/analysis/statistics/distribution.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The time to a target that the analysis chooses: curves of losses whose ratio of epochs is known,
  * because those with 2 GPUs are the same function of the epochs, stretched. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/table.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The steady speed of single runs, some of which begin slowly (results.h). */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/test/simulate.h"
-
-#include <stdio.h>
 
 #include "src/rng.h"
 #include "src/stat.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include "src/stat.h"
 

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pcre2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/files.h"
 #include "src/format/tfrecord.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 #define MAX_EVENT ((size_t)16 << 20)
 

@@ -18,14 +18,11 @@
  * `unetctl init --try` proposes to read of a log). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/collect/results/results.h"
-#include "src/buf.h"
 #include "src/cli.h"
 #include "src/clock.h"
-#include "src/err.h"
 
 /* What a user says about the logs of a program, in study.yaml (log, work, quality) or to `unetctl
  * report --logs`. Everything may be absent. */

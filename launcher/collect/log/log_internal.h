@@ -3,12 +3,10 @@
  * its rows to the intervals of a run. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/results/results.h"
-#include "src/err.h"
 
 /* A log as a table: rows of named columns, whatever its form. A row may lack cells. */
 #define LOG_COLUMNS_MAX 1024

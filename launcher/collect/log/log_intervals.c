@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-#include "src/log.h"
-#include "src/mem.h"
 #include "src/stat.h"
 
 #define SURE 5 /* rows that rise like times of day by chance in less than a hundredth of logs */

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <time.h>
-
-#include "src/buf.h"
-#include "src/mem.h"
 
 #define NAMES_SHOWN 600 /* bytes of the list of columns in an error */
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_file.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 #include "launcher/collect/log/log_internal.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 #define KINDS_MAX 256  /* of lines */
 #define SHOWN 3        /* rows */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
 #include <jansson.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "src/mem.h"
 #include "src/stat.h"
 
 #define MARK ":::MLLOG "

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/results/results.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/stat.h"
-#include "src/text.h"
 
 #define MAD_SCALE 1.4826 /* makes the median absolute deviation of normal values their sd */
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/results/results.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/text.h"
 
 void settings_add(struct buf *dst, const char *key, const char *value)
 {

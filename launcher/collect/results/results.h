@@ -14,12 +14,7 @@
  * (results.c), then enum quantity. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/buf.h"
-#include "src/err.h"
+#include "src/base.h"
 
 /* The intervals of a run that its log or its record has a time for: its epochs or, of a program
  * that does not count epochs, the steps between two rows. */

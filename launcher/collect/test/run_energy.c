@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of samplers become the energy of a run; where a GPU was not measured to the end, it is
  * unknown. Rows that are cut off, and restarts, are part of it. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/collect_internal.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "launcher/energy/energy.h"
 #include "launcher/host/path.h"

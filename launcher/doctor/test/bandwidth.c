@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links, ranks and nodes that are slow are named, and no others; damaged files are refused. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

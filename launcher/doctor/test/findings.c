@@ -2,7 +2,7 @@
 /* Reports of hosts and ranks with one problem each (not every kind of problem) lead to its finding,
  * and good reports to neither errors nor warnings; srun's list of MPI types is compared with the
  * launcher. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
 #include "t/tap.h"

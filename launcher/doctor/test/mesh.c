@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two processes greet each other. This rank's own port, a port that never answers, a closed port
  * and an unknown name are not reached, each for its own reason. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/cluster/connection.h"
 #include "t/port.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is found about the folder of a study, and who may write in it. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
 #include "launcher/submit/test/demo.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rehearsals in the local queue: one whose ranks leave no report, one that has a damaged one, and
  * one that waits for too long. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/doctor/doctor.h"
 
 #include <glob.h>

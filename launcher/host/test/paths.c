@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The test copies its own program into an imitated build tree and installation and runs it
  * there. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/host/path.h"
-
-#include <limits.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

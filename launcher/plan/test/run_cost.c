@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost of plans in GPU-hours and on disk, and the refusal that names the GPU counts that would
  * fit. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/plan/cost.h"
 
 #include "t/tap.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The study.yaml for another host: in every form of the key site, other lines stay in place. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/remote/remote_internal.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

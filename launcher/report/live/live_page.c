@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/live/live_page.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/collect/collect.h"
 #include "launcher/report/report.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 
 #define MAX_GROUPS 15 /* of runs with curves: two charts each, and the speed-up */
 #define OPEN_RUNS 40  /* up to this number, the table of runs that are done is shown unfolded */

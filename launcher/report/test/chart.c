@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/chart.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "t/tap.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/proposal.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/report_internal.h"
 #include "src/format/formula.h"

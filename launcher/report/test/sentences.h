@@ -4,8 +4,7 @@
  * listed is an error, and so is one whose predicate does not hold. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #include "launcher/report/report.h"
 

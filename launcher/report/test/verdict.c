@@ -3,15 +3,11 @@
  * of their reports on what to use, what limits it, what costs least and what to measure next are
  * checked against the numbers: the verdict is derived again from the runs and from the cells of the
  * printed tables, and numbers in these sentences are looked up in those tables. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/statistics/hypothesis.h"
 #include "launcher/analysis/test/table.h"

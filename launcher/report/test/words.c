@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/report/report_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "src/buf.h"
 #include "t/tap.h"
 
 static struct series_point points[4];

@@ -10,8 +10,7 @@
  * Read scheduler_local.c from scheduler_local_open on, then local_runner.c. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
+#include "src/base.h"
 
 #include "launcher/host/child.h"
 #include "launcher/scheduler/scheduler.h"

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/local/local.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/format/schema.h"
-#include "src/mem.h"
 
 #define RECORD_LIMIT ((size_t)1 << 16)
 

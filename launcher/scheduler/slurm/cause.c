@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <pwd.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The first part that a text has decides. All are texts of slurm_strerror with which slurmctld
  * answers, but for the failures to find it and to connect to it. */

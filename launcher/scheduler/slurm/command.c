@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "src/mem.h"
-#include "src/text.h"
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With
  * SQUEUE_PARTITION, squeue would not show the jobs of other partitions, which would be submitted

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 /* How long an answer may take before the helper counts as hung, in seconds. Slurm's own calls
  * give up earlier, after MessageTimeout and retries. */

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
 #include "src/clock.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 /* How long sbatch may take to submit a job. UNETCTL_SBATCH_S replaces it in tests. */
 #define SBATCH_LIMIT_S 150

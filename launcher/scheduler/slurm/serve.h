@@ -5,9 +5,9 @@
  * return a new reference. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <limits.h>
-#include <stdbool.h>
 
 #define CLUSTER_TYPES_SIZE 160
 struct cluster_partition {

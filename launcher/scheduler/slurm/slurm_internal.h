@@ -18,15 +18,14 @@
  * command.c (how commands run, and messages of the protocol), helper.c and serve.c. */
 #pragma once
 
+#include "src/base.h"
+
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "launcher/host/child.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/job.h"
 #include "launcher/scheduler/scheduler.h"
-#include "src/buf.h"
-#include "src/err.h"
 
 /* Why Slurm refuses a request or an action, as a number: also the member "code" of refusals, so the
  * numbers belong to the protocol. */

@@ -2,18 +2,12 @@
 /* unetctl-slurm-commands answers the same requests as unetctl-slurm (PROTOCOL.md) without libslurm,
  * through sinfo, squeue, sacct and scontrol. Their output formats are the same from Slurm 22.05 to
  * 26.05, except that squeue 22.05 prints exit codes as wait statuses. */
-#include "config.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "src/base.h"
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/scheduler/slurm/serve.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 #include "src/cluster/range.h"
-#include "src/text.h"
 
 /* ---- the cluster ---- */
 

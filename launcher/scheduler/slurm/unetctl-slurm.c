@@ -3,18 +3,12 @@
  *
  * The only program that links libslurm: libslurm ends its process when it finds no usable
  * configuration, is under the GPL, and changes its ABI with each release. */
-#include "config.h"
+#include "src/base.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <pwd.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/scheduler/slurm/serve.h"

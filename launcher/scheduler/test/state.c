@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of states, and jobs as JSON. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/scheduler.h"
 
 #include "t/tap.h"

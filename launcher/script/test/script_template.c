@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which template is used, and where the lines that sbatch reads end in it. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/script/script.h"
 
 #include <sys/stat.h>

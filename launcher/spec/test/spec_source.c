@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values that a specification is made from, for combinations of options and variables. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/spec/spec_source.h"
 
 #include "t/tap.h"

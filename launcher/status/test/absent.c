@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which job with a run's number is the run's job. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/status_internal.h"
 
 #include "t/tap.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the state of a run for typical combinations of marker, job and ledger entry, and the
  * reasons that are shown. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/status_internal.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the line about many runs: its counts and their order, and the remaining time. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/watch.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "t/tap.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests which of a study's jobs is the one of an attempt. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/status/status_internal.h"
-
-#include <stdio.h>
 
 #include "t/tap.h"
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events are replayed, also after crashes; the study keeps its id; the lock excludes other
  * processes; copies of a study and unknown schemas are refused. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/workspace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/plan.h"
-
-#include <stdlib.h>
 
 #include "t/tap.h"
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads run folders in the states in which trainers, crashes and people leave them. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/workspace.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "t/tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The JSON Schemas of run.json, study.yaml and site files (logs/) are those of the tables of
  * settings. With UPDATE_GOLDEN set they are written there. */
-#include "config.h"
+#include "src/base.h"
 #include "src/settings/settings.h"
 
 #include <jansson.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* study.yaml and site files: values, presets, and the errors that people are likely to make. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/study/study.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The job of an attempt, and its files. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/attempt.h"
 
 #include "launcher/submit/test/demo.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three runs submitted to a local queue: what is in the ledger and on disk after success, a
  * refusal, and files that cannot be written. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submit_internal.h"
 
 #include "launcher/submit/test/demo.h"

@@ -2,11 +2,8 @@
 /* A study of its own for a test, in a new folder, with the local queue. */
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "src/base.h"
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "launcher/study/workspace.h"
 #include "t/tap.h"

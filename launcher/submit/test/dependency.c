@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lanes of --max-in-flight, and what --after and --dependency add. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submit_internal.h"
 
 #include "launcher/submit/test/demo.h"

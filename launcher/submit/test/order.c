@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/submit/submit_internal.h"
-
-#include <string.h>
 
 #include "t/tap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The expectations for CLUSTER_SPEC_TF are those of TensorFlow's slurm_cluster_resolver_test.py and
  * of the resolver's README. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/cluster_spec.h"
 
 #include "src/cluster/nodelist.h"

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ends each transfer: all bytes, the deadline, the peer, or an interrupt. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/connection.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "t/port.h"

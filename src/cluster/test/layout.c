@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/cluster_spec.h"
-
-#include <limits.h>
 
 #include "t/tap.h"
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which addresses a listener has, and which listeners may share a port. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/connection.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "t/port.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/nodelist.h"
 
-#include "src/buf.h"
 #include "src/rng.h"
 #include "t/tap.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/range.h"
-
-#include <limits.h>
 
 #include "t/tap.h"
 

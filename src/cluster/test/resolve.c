@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names that $UNETCTL_HOSTS lists, and names that it does not. */
-#include "config.h"
+#include "src/base.h"
 #include "src/cluster/connection.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "t/tap.h"
 

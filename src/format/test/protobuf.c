@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Encoded fields are compared with their bytes, most of them from the format's documentation. */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/tfrecord.h"
 
 #include "t/tap.h"

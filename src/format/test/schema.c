@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/schema.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "t/tap.h"
 

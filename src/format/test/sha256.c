@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/format/sha256.h"
-
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "src/run/epoch_csv.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm and its gradient. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cpu/simd.h"
-
-#include <string.h>
 
 #include "trainer/backends/cpu/norm_rows.h"
 #include "trainer/backends/ref/ref.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradients of the weights of transposed 2x2 convolutions, and 1x1 convolutions to one channel. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cpu/simd.h"
-
-#include <string.h>
 
 #include "trainer/backends/cpu/conv_rows.h"
 

@@ -19,7 +19,7 @@
  * value more than once: for two vectors of channels, or two rows of results. */
 #pragma once
 
-#include <stddef.h>
+#include "src/base.h"
 
 struct conv_rows {
     size_t lanes;

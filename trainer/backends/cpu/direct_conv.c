@@ -13,10 +13,8 @@
  * The products are those of conv_rows.h. A row of results is cut into cells, all with the same
  * weights: a cell is one pixel, or `stride` pixels if the result is the fine tensor. A vector holds
  * several cells, or a section of one. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cpu/conv_rows.h"
-
-#include <string.h>
 
 #include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/ref/ref.h"

@@ -5,8 +5,7 @@
  * of channels are arrays of w * `lanes` floats. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #define NORM_WIDE 4 /* the largest w */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inner loops of convolutions and of batch norm, and Winograd's transforms, for AVX-512. */
-#include "config.h"
+#include "src/base.h"
 
 #ifdef __x86_64__
 #define LANES 16

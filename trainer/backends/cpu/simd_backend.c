@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The backend "simd": its table of kernels, the instruction set, threads, and what
  * convolutions share. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cpu/simd_backend.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/conv_rows.h"
 #include "trainer/backends/cpu/simd.h"

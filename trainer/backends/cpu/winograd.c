@@ -3,10 +3,8 @@
  * tiles, or a section of one long row, so that what is transformed stays in its cache; the products
  * are those of conv_rows.h. The results come first, then each gradient alone, and both in one
  * pass. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cpu/winograd_rows.h"
-
-#include <string.h>
 
 #include "trainer/backends/cpu/conv_rows.h"
 #include "trainer/backends/cpu/simd.h"

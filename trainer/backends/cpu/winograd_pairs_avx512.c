@@ -4,7 +4,7 @@
  * both tiles, channel 1 of both, and so on. The products need one channel's two values broadcast to
  * all lanes, which is a load in this order. Shuffles instead would compete with multiplications on
  * processors where one port does both. */
-#include "config.h"
+#include "src/base.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

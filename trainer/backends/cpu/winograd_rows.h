@@ -18,8 +18,7 @@
  * smaller. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "src/base.h"
 
 #define WINOGRAD_SIDE 6 /* pixels of the source on a side of the largest tile */
 #define WINOGRAD_LEFT 1u

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NVIDIA GPUs as devices, and the table of their kernels. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/cuda_backend.h"
-
-#include <stdlib.h>
 
 #include "trainer/backends/cuda/cudnn/cudnn_conv.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"

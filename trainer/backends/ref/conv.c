@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions and transposed convolutions. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/ref/ref.h"
-
-#include <string.h>
 
 /* 2D convolution with zero padding and its gradients. Where weights are read they are packed in the
  * workspace first. A transposed convolution is the gradient of the input of a convolution with a

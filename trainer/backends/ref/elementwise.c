@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ops that compute, convert or move single numbers; before them the table of the kernels, and
  * the sums per channel that other files use. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/ref/ref.h"
-
-#include <string.h>
 
 #include "src/rng.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Losses. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/ref/ref.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Functions of floats without branches or calls, so that the compiler vectorizes loops over
  * them. */

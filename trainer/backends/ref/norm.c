@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm, alone and folded into the weights of a convolution, and group norm. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/ref/ref.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Repeats values[nchannels] to the period. */
 static inline void vector_repeat(float *values, size_t nchannels)

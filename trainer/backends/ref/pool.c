@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/ref/ref.h"
-
-#include <string.h>
 
 static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
 {

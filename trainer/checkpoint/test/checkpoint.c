@@ -3,12 +3,11 @@
  * the root mean square of the differences in the tensor where it is largest. The bias of a
  * convolution before a batch norm is excluded, with the norm's running mean: batch norm subtracts
  * it again, so its exact gradient is 0, and Adam moves it by rounding noise. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 #include <math.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

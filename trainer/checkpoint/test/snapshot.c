@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which snapshot is opened, and the treatment of incomplete ones. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/checkpoint/checkpoint.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

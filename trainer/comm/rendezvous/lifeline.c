@@ -2,24 +2,18 @@
 /* A thread polls the connections to the other ranks (on rank 0 to all, elsewhere to rank 0) and
  * exchanges short messages over them, sealed by the channel of the rendezvous. The rank itself
  * reads the recorded error, and sends only its own error and, when it leaves, WORD_BYE. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/mem.h"
 
 #define ANSWER_S 3.0 /* for the answers to WORD_WHERE */
 #define SETTLE_S 2.0 /* in addition, for rank 0's verdict to arrive */

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a rank finds rank 0: the port, the encrypted connection, and the messages. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <netdb.h>
 #include <nettle/chacha-poly1305.h>
 #include <nettle/version.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
 #include "src/files.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "trainer/comm/rendezvous/rendezvous_internal.h"
 
 #define LONGEST 16 /* bytes of the file */

@@ -10,12 +10,10 @@
  * lifeline.c. rendezvous_internal.h has the messages. */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
-#include "src/err.h"
+#include <stdatomic.h>
+
 #include "src/format/sha256.h"
 #include "src/run/marker.h"
 

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rank 0 of a rendezvous: listens, greets every peer, and compares those that have the token. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/rendezvous_internal.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 #define PORT_WAIT_S 2.0 /* for an earlier process to release the port */
 #define LINGER_S 1.0    /* for late ranks to connect after the rendezvous has failed */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/test/check.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST 100003
 

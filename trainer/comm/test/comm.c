@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The communicators without MPI: self, and node with ranks that this test forks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_open.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 #include "trainer/comm/test/check.h"

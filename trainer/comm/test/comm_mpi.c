@@ -4,11 +4,8 @@
  * communication; "fail", rank 1 fails and the others must report its error; "async-fail", the
  * same while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has 2
  * s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_open.h"
-
-#include <string.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 #include "trainer/comm/test/check.h"

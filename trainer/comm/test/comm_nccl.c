@@ -7,17 +7,14 @@
  *   nccl_gpu.t N shared    the same on one GPU, connected by sockets
  *
  * Exits with 77 where there is no GPU, or no NCCL. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 #include "trainer/comm/comm_open.h"
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "t/tap.h"

@@ -8,13 +8,11 @@
  * (NCCL_LAUNCH_ORDER_IMPLICIT), and two ranks with one GPU and one NCCL_HOSTID. $EMULATE_NCCL: the
  * version (default 22703).
  * Included by emulated.c. */
-#include "config.h"
+#include "src/base.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
-#include "src/map.h"
 #include "trainer/comm/nccl_library.h"
 
 #define NCCL_RANKS 16

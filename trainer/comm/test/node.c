@@ -3,15 +3,13 @@
  * the order of ranks, from no value to several times what is summed at once. A rank's check ends
  * its wait for one that was killed, all ranks find one with another size, and memory of another
  * process is refused. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
 #include <signal.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "t/tap.h"

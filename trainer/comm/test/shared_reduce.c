@@ -2,13 +2,11 @@
 /* Threads that sum by shared memory: no thread passes a barrier early, sums are rounded as in the
  * order of ranks, and a thread that is absent or brings another word (shared_reduce_agree) is
  * detected. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/comm_internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "t/tap.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Conversions between floats and 16 bits: all 65,536 patterns, values between two of them, too
  * large and too small ones, and NaN. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/kernel.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits of memory from control groups, with the folders of both versions, and from Slurm. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/host.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the values of masks mean: binary masks, and classes. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/classes.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/atomicfile.h"
-#include "src/mem.h"
 
 #define MARK "\xef\xbb\xbf"
 

@@ -2,7 +2,7 @@
 /* What the values of masks mean, and the text files that say so. */
 #pragma once
 
-#include "src/buf.h"
+#include "src/base.h"
 #include "trainer/data/image/pixels.h"
 
 /* Reads text files that people write: lists of names, class files. */

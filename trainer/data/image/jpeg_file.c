@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/image_file.h"
 
 #include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <jpeglib.h>
 #include <jerror.h>

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decoded images: their samples, scales, channels, orientation and size. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/pixels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/format/sha256.h"
-#include "src/mem.h"
 
 int pixels_check_size(uint64_t width, uint64_t height, const char *name, struct err *e)
 {

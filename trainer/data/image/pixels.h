@@ -11,12 +11,9 @@
  * of the decoders, png_file.c; then classes.h and classes.c. */
 #pragma once
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "src/base.h"
 
-#include "src/err.h"
+#include <math.h>
 
 /* Decoders check these limits before they allocate. Beside the file and its samples, a progressive
  * JPEG takes up to three times the samples, a TIFF its largest strip or tile, and each decoder some

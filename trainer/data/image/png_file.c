@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/image_file.h"
 
 #include <png.h>
 #include <setjmp.h>
-#include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
-#include "src/mem.h"
 
 /* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
  * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. For

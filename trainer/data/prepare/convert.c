@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* New data folders, and the conversion of data to PNG files in one. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/prepare/prepare.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/prepare/prepare_internal.h"
 

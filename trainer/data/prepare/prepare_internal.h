@@ -4,10 +4,7 @@
  * command leaves is not taken for a data set. */
 #pragma once
 
-#include <limits.h>
-#include <stdbool.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 struct new_folder {
     char path[PATH_MAX];

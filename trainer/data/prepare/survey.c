@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a data set contains: frequencies of classes, and statistics of images and masks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/prepare/prepare.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/stat.h"
 
 static int count_mask(const struct classes *c, const struct pixels *mask, const char *name,

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/prepare/prepare.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/prepare/prepare_internal.h"

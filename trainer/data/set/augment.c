@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/loader.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "src/mem.h"
 #include "src/rng.h"
 
 /* Streams of rng.h, one per epoch; other modules use other streams. */

@@ -3,23 +3,16 @@
  * and hash it. Several pairs are decoded at a time; the error is always that of the first bad
  * pair. Then finds those that a split must not separate: by their hashes, their names, and groups
  * that the user names. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/set_internal.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include "src/format/sha256.h"
-#include "src/map.h"
-#include "src/mem.h"
 #include "src/parallel.h"
-#include "src/text.h"
 
 /* How masks are to be read. */
 struct mask_rules {

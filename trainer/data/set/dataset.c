@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Samples are decoded once to records, which are kept in memory or in a cache file. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/dataset.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/format/sha256.h"
-#include "src/map.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/core/host.h"
 #include "trainer/data/set/set_internal.h"
 

@@ -13,7 +13,7 @@
  * threads) and augment.c. */
 #pragma once
 
-#include "src/buf.h"
+#include "src/base.h"
 #include "trainer/core/kernel.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/source.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of the images in an epoch, and the threads that load them. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/loader.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "src/mem.h"
 #include "src/rng.h"
 
 /* Streams of rng.h, one per epoch; other modules use other streams. */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an epoch is made of: whole images, or random patches of images at their own scale. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/loader.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/data/set/set_internal.h"
 

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which samples train and which validate: dividing them, and the file of the division. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/dataset.h"
-
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/format/schema.h"
-#include "src/log.h"
-#include "src/map.h"
-#include "src/mem.h"
-#include "src/plural.h"
 #include "src/rng.h"
 #include "trainer/data/set/set_internal.h"
 #include "trainer/json/cjson.h"

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Container files, and data folders of them. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "src/atomicfile.h"
 #include "src/format/sha256.h"
 #include "src/format/tfrecord.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/source_internal.h"
 #include "trainer/data/source/tree.h"

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decodes the protocol buffers of tf.train.Example and TensorProto by hand, as only
  * a few of their fields are needed. Every length is checked against the bytes of the record. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source_internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "src/format/tfrecord.h"
-#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The folders of a data set: of images and masks, or one per class. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source_internal.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
-#include "src/log.h"
-#include "src/text.h"
 #include "trainer/data/source/tree.h"
 
 /* Looks for the pairs of folders in a table of known names (rows), such as images/ and masks/: with

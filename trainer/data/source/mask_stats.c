@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What images and masks of a set contain: remarks of the decoders, and statistics of masks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/mask_stats.h"
 
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/plural.h"
-#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/json/cjson.h"
 

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source_internal.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/data/source/tree.h"
 
 /* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"

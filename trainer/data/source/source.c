@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The samples of a data folder: finding them, and decoding them. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/source.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/format/sha256.h"
-#include "src/log.h"
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/source_internal.h"

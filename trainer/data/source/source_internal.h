@@ -2,7 +2,7 @@
 /* The readers of the layouts, which source.c calls. */
 #pragma once
 
-#include <limits.h>
+#include "src/base.h"
 
 #include "trainer/data/source/source.h"
 

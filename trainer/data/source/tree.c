@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files below a folder, and those that a command line names. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/source/tree.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "src/mem.h"
-#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 
 #define MAX_DEPTH 32

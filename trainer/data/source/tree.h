@@ -2,10 +2,7 @@
 /* Lists of files. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* Lists the files, or also the folders, in a folder, in the same order on every machine. */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Objects of masks: which pixels are one object, and which objects agree. */
-#include "config.h"
-
-#include <string.h>
+#include "src/base.h"
 
 #include "t/tap.h"
 #include "trainer/evaluate/evaluate.h"

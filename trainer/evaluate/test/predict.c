@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/evaluate/evaluate.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The loss of evaluated images is the loss that training on them reports. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/metric/metric.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptions of models: built-in ones have the numbers of parameters that are published, errors
  * name the place and what is wrong, and damaged texts give a model or an error. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/models/model.h"
-
-#include <stdlib.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

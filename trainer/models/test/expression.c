@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Expressions of model descriptions: values, and errors that name the cause. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/models/models_internal.h"
-
-#include <inttypes.h>
 
 #include "t/tap.h"
 

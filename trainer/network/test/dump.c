@@ -7,12 +7,9 @@
  * none, local: the batch norm; LOSS: [weighted-]ce or focal (gamma 2), dice or tversky (0.3, 0.7),
  * or two with a + between. DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND
  * STEP NAME COUNT" for each piece in the same order. */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/rng.h"
 #include "trainer/network/network.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What network.h promises: batches, inference and calls of ready on every backend that computes on
  * the host; sizes, first weights, refusals, threads and steps without images on one. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"
 

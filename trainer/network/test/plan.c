@@ -2,7 +2,7 @@
 /* In the memory plan of a U-Net, what is in use at the same time (tensors, workspaces, what ops
  * keep) does not overlap, except a result with the input whose memory it takes; and the plan is
  * small. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/core/graph.h"
 
 #include "t/tap.h"

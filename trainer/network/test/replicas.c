@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 2 or 3 replicas (threads), whose gradients are summed, compute the same up to rounding as one
  * replica with all their images, if batch norm is absent or synchronised. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"
 

@@ -10,10 +10,9 @@
  *                                             time each op (OMP_NUM_THREADS), 0.3 s each, f32
  *
  * To cover a new kind add a line to `cases`; for its speed one to opspeed.c's `sizes`. */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif

@@ -2,7 +2,7 @@
 /* opcheck's two other modes: which backend has which op, and how fast each is. */
 #pragma once
 
-#include <stdio.h>
+#include "src/base.h"
 
 #include "trainer/ops/test/rig.h"
 

@@ -3,13 +3,10 @@
  *     trace adam|adamw|sgd|lars|lamb MOMENTUM 0|1 0|1 WEIGHT_DECAY CLIP
  * (Nesterov, momentum uncorrected). A matrix [3][4] and a vector [4]; gradient i of step t is
  * sin(t (i + 1)) + 0.1 w; the rate halves after the third step. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/optim/optim.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define STEPS 6
 

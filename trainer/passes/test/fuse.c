@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ops are fused, and that a fused graph computes the same as the unfused one up to rounding,
  * on every backend of the host. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/passes.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mixed precision: which tensors have 16 bits, casts where kernels are missing, and trainings that
  * follow those in floats. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/passes.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks that a process forks, and the roster of all ranks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/ranks/ranks.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/map.h"
-#include "src/mem.h"
 
 #define CHECK_NS 50000000L /* between two checks of the ranks, unless a signal comes */
 #define SECOND_S 5.0       /* for the ranks to end after a second signal */

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the tasks of run.json, the cluster spec, the launcher's environment and MPI. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/ranks/ranks.h"
 
 #include <arpa/inet.h>
-#include <limits.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "src/cluster/connection.h"
-#include "src/mem.h"
 
 /* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm
  * job starts its daemons by srun, whose variables do not describe the ranks. PMIx alone sets no

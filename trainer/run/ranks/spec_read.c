@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decodes TF_CONFIG with cJSON. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/ranks/ranks.h"
 
 #include <cjson/cJSON.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "src/mem.h"
 
 #define MAX_WORKERS 100000
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/setup.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cases that t/t3100-train.t does not reach: a second writer, the order of several endings, a
  * start's own marker file (UNETCTL_START), and a new start in the folder of a failed one. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/run/run_log.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests that |G|^2 and tr(Sigma) follow from the norms of random gradients whose mean and variance
  * are known, for replicas with equal and with unequal batches. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/step/step.h"
 
 #include <math.h>

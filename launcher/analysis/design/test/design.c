@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Designs from the first round to the outcome, on runs that are drawn (design.h) and then
  * edited. How often verdicts are right, analysis/test/simulate_sequential.c shows. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/design/design.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/test/near.h"

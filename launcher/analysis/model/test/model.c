@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The model of time is fitted to times of known laws, with and without noise, and to times that no
  * model may be drawn from. simulate_prediction.c checks how often its intervals hold. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/model/model.h"
 
 #include "launcher/analysis/test/near.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Comparison with scipy 1.10.1: stats.norm, stats.t, stats.binom, special.betainc. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/analysis/statistics/distribution.h"
 
 #include "launcher/analysis/test/near.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Valid and invalid logs of all forms. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_file.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

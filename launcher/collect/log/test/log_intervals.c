@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Logs of programs that know nothing of unetctl, and what users can say of them. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
 #include "src/atomicfile.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/results/results.h"
-
-#include <string.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/collect/results/results.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/collect/collect_internal.h"
 #include "launcher/study/study.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of the local queue are read as they were written, damaged ones are refused, records are
  * listed, and the phase of a job is derived from its record and its runner. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/local/local.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

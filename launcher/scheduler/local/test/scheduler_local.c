@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The local queue runs real scripts, in a folder of its own. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/local/local.h"
 
-#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts of Slurm's commands become causes. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include "t/tap.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The Slurm scheduler with a real Slurm, a sandbox of two nodes. */
-#include "config.h"
+#include "src/base.h"
 #include "launcher/scheduler/scheduler.h"
-
-#include <unistd.h>
 
 #include "launcher/sandbox/sandbox.h"
 #include "src/atomicfile.h"

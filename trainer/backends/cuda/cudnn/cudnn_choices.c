@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fastest engines that processes of this user have found, and the file that keeps them. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/cudnn/cudnn_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/log.h"
-#include "src/mem.h"
 
 /* What processes of this user have found out and later ones need not: a table of texts in the file
  * cudnn-choices of $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it at its first

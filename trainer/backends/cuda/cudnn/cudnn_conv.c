@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/cudnn/cudnn_conv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/clock.h"
-#include "src/log.h"
 #include "trainer/backends/cuda/cudnn/cudnn_internal.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Graphs of cuDNN for one convolution, and the search for an engine that runs one. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/cudnn/cudnn_internal.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #define MAX_OPERATIONS 3
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #ifdef HAVE_CUDA
 #ifndef GPU_EMULATE

@@ -3,7 +3,7 @@
  * Reading them never fails; cuda_info.why is the reason. */
 #pragma once
 
-#include <stddef.h>
+#include "src/base.h"
 
 #define CUDA_INFO_GPUS 64
 

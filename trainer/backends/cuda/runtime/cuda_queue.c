@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory, the queue of a device, and what kernels support. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
 #include "src/clock.h"

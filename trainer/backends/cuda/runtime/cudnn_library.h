@@ -9,10 +9,7 @@
  * with functions that emulate cuDNN on the CPU (test/cudnn_emulated.c). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
+#include "src/base.h"
 
 /* CONSTANT(NAME, VALUE): DNN_NAME, the constant CUDNN_NAME of the header. */
 #define DNN_CONSTANTS(CONSTANT)                                            \

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which of cuDNN's engines are chosen, and the file that keeps the choices: reading, concurrent
  * writing, damage. cuDNN is emulated (cudnn_emulated.c). */
-#include "config.h"
+#include "src/base.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "t/tap.h"
 #include "trainer/backends/cuda/cudnn/cudnn_internal.h"

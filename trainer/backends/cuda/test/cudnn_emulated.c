@@ -4,12 +4,9 @@
  * them, alignment, ids and the workspace. A plan convolves when its turn comes in the queue. The
  * engines differ in their numerical notes, needs and limits; those that a search must never return
  * give NaN. Part of emulated.c. */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #ifndef GPU_EMULATE
 #define GPU_EMULATE

@@ -2,7 +2,7 @@
 /* The real cuDNN checks our descriptors up to the operation graph, which needs no GPU: attributes,
  * types and shapes for all directions, dtypes, strides and odd numbers of channels, forward with
  * and without the operations on a result. */
-#include "config.h"
+#include "src/base.h"
 
 #include "t/tap.h"
 #include "trainer/backends/cuda/cudnn/cudnn_internal.h"

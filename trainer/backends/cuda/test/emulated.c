@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CUDA backend as one source, compiled for the CPU (runtime/test/emulate.h). */
-#include "config.h"
+#include "src/base.h"
 
 #define GPU_EMULATE
 #ifndef BUILT_ARCHS /* with kernels for GPUs without tf32 and without bf16 */

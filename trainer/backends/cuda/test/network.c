@@ -5,11 +5,9 @@
  * may be.
  *
  *   network.t [--list | PART]      all checks; lists the parts of them; one part */
-#include "config.h"
+#include "src/base.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/rng.h"
 #include "t/tap.h"

@@ -2,7 +2,7 @@
 /* Peers without the token: a stranger, one that replays or reflects messages, one in the middle
  * that changes them, one that sends nothing or slowly, and one that has rank 0's port. They learn
  * nothing, and a run continues despite them or fails with a text that says what happened. */
-#include "config.h"
+#include "src/base.h"
 
 #include <poll.h>
 #include <sys/mman.h>

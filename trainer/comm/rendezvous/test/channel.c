@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What opens a frame, and what does not. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #include "t/tap.h"

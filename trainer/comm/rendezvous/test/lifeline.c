@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three ranks as processes connected by lifelines. One fails, is killed, stopped or slow; or all
  * leave without a fault, or wait in the same collective. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"

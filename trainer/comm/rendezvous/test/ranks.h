@@ -3,15 +3,15 @@
  * return. */
 #pragma once
 
+#include "src/base.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
 #include "t/port.h"

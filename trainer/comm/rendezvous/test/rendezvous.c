@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks as processes that meet or fail to meet: a case starts some or all of them, may break
  * something, and checks the results of ranks. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/comm/rendezvous/test/ranks.h"
 
 static void test_order(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/classes.h"
-
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

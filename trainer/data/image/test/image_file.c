@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/image/image_file.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

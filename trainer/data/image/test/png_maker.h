@@ -3,8 +3,7 @@
  * damaged ones. */
 #pragma once
 
-#include <stdint.h>
-#include <string.h>
+#include "src/base.h"
 #include <zlib.h>
 
 struct png_maker {

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/set_internal.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "src/clock.h"
-#include "src/log.h"
 #include "t/tap.h"
 
 #define COUNT 40

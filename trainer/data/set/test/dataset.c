@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/dataset.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "src/log.h"
 #include "t/tap.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/pixels.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/loader.h"
 
 #include <stdatomic.h>
-#include <unistd.h>
 
-#include "src/log.h"
 #include "t/tap.h"
 #include "trainer/data/prepare/prepare.h"
 #include "trainer/data/set/dataset.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Patches: where they lie, that they are what the image has there, how often each image is used,
  * how many are centred in foreground, and that ranks share one list. */
-#include "config.h"
+#include "src/base.h"
 #include "trainer/data/set/loader.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "src/log.h"
 #include "t/tap.h"
 #include "trainer/data/image/image_file.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread sanitizer finds races of the threads of a launch in shared and in global memory, and
  * none where barriers, fences, atomic sums or the end of a launch order what they do. */
-#include "config.h"
+#include "src/base.h"
 
-#include <stdint.h>
 #include <sys/wait.h>
 
 #define GPU_EMULATE
