@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What every file begins with: the results of configure, C's own library, and the errors, messages, memory
- * and texts of src/. The files that nvcc compiles include config.h instead. */
+/* What every file begins with: the results of configure, C's own library, and the errors, messages,
+ * memory and texts of src/. The files that nvcc compiles include config.h instead. */
 #include "config.h"
 
 #include <ctype.h>

@@ -29,7 +29,7 @@ changed() { # REGEX
 }
 if [ "$tree" = quick ]; then
     for file in $(changed '\.[ch]$'); do
-        ${COMPILE:?} -Werror -fsyntax-only -x c "$file" || rc=1
+        ${COMPILE:?} -Werror -fsyntax-only -include "$file" -x c /dev/null || rc=1
     done
     for file in $(changed '\.(sh|t)$|^bootstrap$|^\.ci/' | grep -v '^templates/'); do
         shellcheck -x -e SC2319,SC2324,SC2329 "$file" || rc=1
