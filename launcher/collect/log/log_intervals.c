@@ -141,26 +141,38 @@ static bool has(const struct reader *r, size_t i, enum log_role role)
     return log_table_get(r->t, i, r->c.column[role]) != NULL;
 }
 
+/* Returns whether row i has what ends an interval: a time, or in a log without times a rate or, if
+ * the time of the whole run is known, a loss. */
+static bool has_end(const struct reader *r, size_t i)
+{
+    const int *column = r->c.column;
+
+    return has(r, i, column[LOG_TIME] >= 0    ? LOG_TIME
+                     : column[LOG_RUN_S] < 0  ? LOG_RATE
+                     : column[LOG_LOSS] < 0 ? LOG_RUN_S
+                                            : LOG_LOSS);
+}
+
 /* Reads the steps of all rows, or else their epochs. Iterations that begin anew with each epoch are
  * counted on; a row of a validation, which may have its own, is at the step of the row before. */
 static int read_keys(struct reader *r)
 {
     bool both = r->c.column[LOG_STEP] >= 0 && r->c.column[LOG_EPOCH] >= 0;
     enum log_role role = r->c.column[LOG_STEP] >= 0 ? LOG_STEP : LOG_EPOCH;
-    double last = NAN, epoch, last_epoch = NAN, before = 0;
+    double last = NAN, value, epoch = NAN, last_epoch = NAN, before = 0;
 
     for (size_t i = 0; i < r->t->nrows; i++) {
-        if (number_of(r, i, role, &r->keys[i]) || number_of(r, i, LOG_EPOCH, &epoch))
+        bool end = has_end(r, i);
+        if (number_of(r, i, role, &r->keys[i]) || number_of(r, i, LOG_EPOCH, &value))
             return -1;
-        if (both && r->keys[i] + before <= last && epoch > last_epoch && has(r, i, LOG_TIME) &&
-            r->c.count[LOG_TIME] != LOG_TOTAL)
+        epoch = isnan(value) ? epoch : value; /* it may stand in a row above */
+        if (both && end && r->keys[i] + before <= last && epoch > last_epoch)
             before = last + (r->keys[i] == 0); /* its steps count from 0 */
         r->keys[i] += before;
-        if (isnan(r->keys[i]) ||
-            (both && r->keys[i] < last && epoch >= last_epoch && !has(r, i, LOG_TIME)))
+        if (isnan(r->keys[i]) || (both && r->keys[i] < last && epoch >= last_epoch && !end))
             r->keys[i] = last;
         last = r->keys[i];
-        last_epoch = isnan(epoch) ? last_epoch : epoch;
+        last_epoch = end ? epoch : last_epoch;
     }
     return 0;
 }
@@ -249,10 +261,7 @@ static int find_tick(struct reader *r, size_t i, struct tick *tick, bool *found)
     bool clock = r->c.count[LOG_TIME] == LOG_TOTAL, timed = r->c.column[LOG_TIME] >= 0;
 
     *tick = (struct tick){.row = i, .key = r->keys[i], .time = r->times[i], .units = NAN};
-    *found = timed ? !isnan(tick->time)
-                   : r->c.column[LOG_RUN_S] < 0 ? has(r, i, LOG_RATE)
-                                                : has(r, i, r->c.column[LOG_LOSS] < 0 ? LOG_RUN_S
-                                                                                      : LOG_LOSS);
+    *found = timed ? !isnan(tick->time) : has_end(r, i);
     if (timed && !clock && tick->time < 0)
         return log_table_refuse(r->t, i, r->e, "a time is negative");
     if (!*found || !last)

@@ -67,6 +67,11 @@ static void check_steps_apart(void)
            r.curve->seconds[3] == 0.5 && r.curve->seconds[4] == 2.5 && r.curve->units[0] == 4 &&
            r.curve->units[4] == 40,
        "steps that begin with 0 in each epoch: one step in its first row");
+    ok(read_text("epoch,step,samples/s\n0,10,100\n0,20,100\n1,10,300\n1,20,300\n2,10,300\n") == 0 &&
+           r.curve->n == 5 && r.units_per_s == 300, "... also where rows have a rate alone");
+    ok(read_text("epoch,step,elapsed,val_loss\n0,5,1,\n0,10,2,\n0,20,,3\n1,5,3,\n1,10,4,\n1,20,,2\n") ==
+               0 && r.curve->n == 4 && r.training_time == 4 && r.curve->val_loss[3] == 2,
+       "... or a clock, between validations that have steps of their own");
     static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
     refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
             "times of a row or of its steps");
