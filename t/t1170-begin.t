@@ -472,6 +472,11 @@ iter: @ time: 0.38 last_time: 0.37|interval 1: 0.38 s, 2.63158 steps/s
 iteration @, elapsed time per iteration (s): 2.34|interval 1: 2.34 s, 0.42735 steps/s
 9/9 ━━ 3:52:0@ 7s/step - loss: 0.5|epoch 1: 13921 s, loss 0.5
 Epoch @ total time: 12.@ s|epoch 1: 12.1 s
+epoch   1, @00/ 2983 batches, ms/batch 12.50, loss  6.1|interval 1: 1.25 s, loss 6.1
+epoch @, batch 256, 10.5 s/epoch|epoch 1: 10.5 s
+batch 256, throughput 410 images/s|interval 1: 410 images/s
+step @ loss 3.1 time/step 50 ms|interval 1: 0.05 s, loss 3.1, 20 steps/s
+{'train_runtime': 60.5, 'train_samples_per_second': 8.26, 'epoch': 5.0}|interval 1: 60.5 s
 EOT
 while IFS='|' read -r line want; do # what may be something else is asked about, or not known
     for i in 1 2 3; do printf '%b\n' "${line//@/$i}"; done >logs/line.log
@@ -487,6 +492,7 @@ cycle=@ time=2.4e-0@ dt=2.4e-04|no line has a time
 Model loaded in 12.@ s|no line has a time
 Epoch @ loss 0.5, checkpoint saved in 2.@ s|no line has a time
 12:00:0@ INFO Loading data|no line has a time
+ Time step: @0  t= 0.@E-01|no line has a time
 [rank @] throughput: 41@.1 samples/s|several ranks have written lines such as
 Assembly time 3.@ s\nSolve time 8.@ s|several times, such as that behind 'Solve time 8.1' and that in Assembly
 step @ load 0.1@ s, sum 0.5 s, all 0.7 s|several times, such as that behind
@@ -533,6 +539,8 @@ done <<'EOT'
 Epoch @ train: loss 0.5 acc 0.91 val: loss 0.6 acc 0.8@ time: 3.5s|quality: val_acc 0.83
 [@] training's auc: 0.9@ valid_1's auc: 0.7@ time 0.5 s|quality: val_auc 0.73
 epoch @ time 0.5 best acc 0.81 acc 0.6@|
+epoch @ time 0.5 val_loss 0.5 val_f1=0.7@ top5: 0.9|quality: val_f1 0.73
+epoch @ time 0.5 accuracy/top1: 7@.5|quality: accuracy_top1 73.5
 epoch @ time 0.5 total_loss: 15.1, iou_loss: 4.@|
 epoch @ time 0.5 kl_loss 0.1 loss 0.@ val_loss 0.2@|quality: val_loss 0.23
 EOT
@@ -607,6 +615,14 @@ epoch 1: 12.5 s
 epoch 2: 12.5 s
 quality: acc 0.72
 name acc' "a quality in the bars of validations, not that of the same name in those of training"
+printf '%s: 100%%|####| 100/100 [00:30<00:00, %s]\n' Map '510 examples/s' Evaluating 1.2s/it >logs/bars.log
+bad "bars of a preparation and an evaluation" 'no line has a time' --try logs/bars.log -- ./a.out
+for i in 1 2; do # as Lightning draws them, with those of the validation below
+    printf '\rEpoch %d: 100%%|####| 100/100 [00:12<00:00, 8.00it/s]\n\rValidation: 100%%|####| 9/9\033[A' $i
+    printf '\rEpoch %d: 100%%|####| 100/100 [00:20<00:00, 5.00it/s, val_acc=0.7%d]\n' $i $i
+done >logs/bars.log
+is "$(proposed logs/bars.log | sed '/pattern/d' | paste -sd'|')" 'logs/bars.log: 2 epochs, such as|epoch 1: 20 s|'\
+'epoch 2: 20 s|quality: val_acc 0.72|name val_acc' "bars drawn again above those of a validation"
 { bars Epoch it/s 8.00 10.00 && bars Epoch it/s 8.10 10.10; } >logs/bars.log
 bad "bars of two ranks" "step or epoch" --try logs/bars.log -- ./a.out
 for i in 1 2; do
@@ -665,8 +681,14 @@ like <(proposed logs/both.log) '^pattern .*tok_per_s>' "but not that of all besi
 printf 'Epoch %d/2\r100/200 == 9s 52ms/step - accuracy: 0.5 - loss: 1.2\r200/200 == 1%ds 52ms/step - accuracy: '\
 '0.5 - loss: 1.2\r200/200 == 1%ds 52ms/step - accuracy: 0.6 - loss: 1.2 - val_accuracy: 0.7%d - val_loss: 0.9\n' \
     1 2 2 1 2 1 1 2 >logs/keras.log
-is "$(proposed logs/keras.log | sed -n '2,4p' | paste -sd'|')" 'interval 1: 12 s, loss 1.2|interval 2: 11 s, loss '\
+is "$(proposed logs/keras.log | sed -n '2,4p' | paste -sd'|')" 'epoch 1: 12 s, loss 1.2|epoch 2: 11 s, loss '\
 '1.2|quality: val_accuracy 0.72' "Keras: an epoch's validation is behind its time, in one row"
+for time in '11s 110ms/step' '11s - 110ms/step'; do
+    for i in 1 2 3; do printf 'Epoch %d/3\n100/100 - %s - accuracy: 0.8%d - loss: 1.2\n' $i "$time" $i; done >logs/keras.log
+    printf '25/25 - 1%s - accuracy: 0.75 - loss: 1.3\n' "${time#11}" >>logs/keras.log
+    is "$(proposed logs/keras.log | sed -n '1p;4,5p' | paste -sd'|')" 'logs/keras.log: 3 epochs, such as|epoch 3: 11 s, '\
+'loss 1.2|quality: accuracy 0.75' "and its evaluation behind the last epoch is none: $time"
+done
 printf 'step %d time 12.5 acc 0.5%d\nvalid | step %d acc 0.6%d\n' 1 1 1 1 2 2 2 2 >logs/both.log
 is "$(proposed logs/both.log | sed -n '/^quality/p')" 'quality: val_acc 0.62' \
     "a quality of validation, not the one of training with its name"

@@ -98,6 +98,8 @@ static int take_log(struct log_proposal *log, struct yaml_setting *dst, struct e
         printf("no quality was seen; set quality.name to what the log has\n");
     if (*log->file)
         printf("each run has to write its %s into $UNETCTL_ATTEMPT_DIR\n", log->file);
+    else if (!*log->pattern && !said.pattern)
+        puts("each run has to write such a file into $UNETCTL_ATTEMPT_DIR or a folder there");
     return n;
 }
 

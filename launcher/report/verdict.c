@@ -281,7 +281,7 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
 
     if (d->by_time)
         buf_add(b, is_all_limited(&as->series)
-                       ? "All runs give the steady speed alone, so none has a quality.\n"
+                       ? "All runs give the steady speed alone, so quality is not judged.\n"
                        : "No run has a quality.\n");
     else if (used)
         add_held(b, as);

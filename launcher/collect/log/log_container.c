@@ -494,6 +494,8 @@ void log_container_strip(char *text)
         char kind = *++text;
         if (kind == '[') { /* until a letter or one of @ to ~ */
             text += 1 + strspn(text + 1, "0123456789:;<=>? !\"#$%&'()*+,-./");
+            if (*text == 'A')
+                *dst++ = LOG_UP;
             text += *text && *text != '\n';
         } else if (kind == ']') { /* a title, until BEL or ESC \ */
             text += strcspn(text, "\a\033\n");
@@ -506,7 +508,7 @@ void log_container_strip(char *text)
 }
 
 /* Lines end at LF and CR LF. At a CR or a backspace the next row is written over the last one: it
- * has the same number of a line. */
+ * has the same number of a line. Behind LOG_UP it has that of the line above. */
 int log_pattern_read(char *text, const char *pattern, struct log_table *t, struct err *e)
 {
     struct matcher m;
@@ -517,13 +519,14 @@ int log_pattern_read(char *text, const char *pattern, struct log_table *t, struc
     for (uint32_t i = 0; i < m.ngroups && rc == 0; i++)
         rc = (m.column[i] = log_table_column(t, (const char *)group_of(&m, i) + 2, e)) < 0 ? -1 : 0;
     for (const char *line = text, *end; rc == 0 && *line; line = end + (*end != 0)) {
-        end = line + strcspn(line, "\n\r\b");
+        end = line + strcspn(line, LOG_ENDS);
         rc = match_line(&m, line, (size_t)(end - line), number, !*end, t, e);
         all += *end == '\n' || !*end;
-        number += *end == '\n';
+        number += (*end == '\n') - (*end == LOG_UP && number > 1);
     }
     if (rc == 0 && t->nrows == 0)
-        rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'",
+        rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'; if the "
+                     "program writes them into a file of its own, name it (log.file in study.yaml)",
                      t->path, all, pattern);
     destroy_matcher(&m);
     return rc;

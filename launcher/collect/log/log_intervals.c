@@ -8,6 +8,7 @@
 
 #define SURE 5 /* rows that rise like times of day by chance in less than a hundredth of logs */
 #define COARSE 0.05 /* of an interval: where a clock counts in larger steps, times are means */
+#define PERCENT 20  /* a larger value is not that of a loss or a logarithm */
 #define APART 1.1   /* rates that differ by more are not those of one thing */
 
 struct tick { /* a row that ends an interval */
@@ -36,6 +37,7 @@ struct reader {
                          * seconds of the job */
     double step_s;      /* in which the clock counts; 0: unknown */
     bool *undone;       /* rows whose work another start did again */
+    size_t end;         /* the first row of an evaluation behind the last epoch, or the number of rows */
     struct err *e;
 };
 
@@ -225,6 +227,17 @@ static void undo(struct reader *r, size_t row, double key)
         r->undone[--from] = true;
 }
 
+/* Returns whether the rows behind the last tick have no step or epoch of their own, as those of an
+ * evaluation behind the last epoch. */
+static bool is_behind(const struct reader *r)
+{
+    size_t i = r->ticks[r->nticks - 1].row + 1;
+
+    while (i < r->t->nrows && !has(r, i, LOG_STEP) && !has(r, i, LOG_EPOCH))
+        i++;
+    return i == r->t->nrows;
+}
+
 /* Decides whether a row at the last tick's step or before ends an interval. */
 static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found)
 {
@@ -236,6 +249,8 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
     if (over && !(tick->key < last->key)) { /* what a terminal shows is the last */
         last->time = tick->time;
         last->row = i;
+    } else if (is_behind(r)) {
+        r->end = r->end < i ? r->end : i;
     } else if (timed && !clock && !has(r, i, LOG_LOSS) && has(r, last->row, LOG_LOSS)) {
         r->keys[i] = last->key; /* of a validation */
     } else if (r->form->nstarts > 1 && clock) {
@@ -342,7 +357,7 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
 {
     double value;
 
-    for (size_t i = r->first; i < r->t->nrows && dst; i++) {
+    for (size_t i = r->first; i < (role == LOG_LOSS ? r->end : r->t->nrows) && dst; i++) {
         if (number_of(r, i, role, &value))
             return -1;
         if (!isnan(value))
@@ -476,16 +491,22 @@ static void set_seconds(const struct reader *r, struct curve *c)
 }
 
 /* Sets the quality of the run to the last one of its intervals; a run whose last loss is not finite
- * has none. */
-static int set_quality(const struct reader *r, const struct curve *c, struct result *run)
+ * has none. An accuracy is in percent if all values exceed 1 and one PERCENT. */
+static int set_quality(const struct reader *r, struct curve *c, struct result *run)
 {
     bool iou = strcasecmp(r->c.metric, "iou") == 0,
-         accuracy = strcasecmp(r->c.metric, "accuracy") == 0;
-    double last = NAN;
+         accuracy = strcasecmp(r->c.metric, "accuracy") == 0, percent = accuracy;
+    double last = NAN, most = 0;
 
     if (!c->score)
         return 0;
     for (size_t k = 0; k < c->n; k++) {
+        percent &= isnan(c->score[k]) || (c->score[k] > 1 && c->score[k] <= 100);
+        most = fmax(most, c->score[k]);
+    }
+    percent &= most > PERCENT;
+    for (size_t k = 0; k < c->n; k++) {
+        c->score[k] /= percent ? 100 : 1;
         last = isnan(c->score[k]) ? last : c->score[k];
         if ((iou || accuracy) && (c->score[k] < 0 || c->score[k] > 1))
             return log_table_refuse(r->t, r->ticks[k].row, r->e, "the score is %g, outside 0..1: if "
@@ -604,7 +625,9 @@ static bool are_epochs(const struct reader *r)
 
     for (size_t k = 0; k < r->nticks && next; k++) {
         next = number_of(r, r->ticks[k].row, LOG_EPOCH, &epoch) == 0 &&
-               (isnan(epoch) ? r->c.column[LOG_STEP] < 0 : isnan(last) || epoch == last + 1);
+               (isnan(epoch)  ? r->c.column[LOG_STEP] < 0
+                : isnan(last) ? r->nticks > 1 || epoch <= 1
+                              : epoch == last + 1);
         last = epoch;
     }
     return next || (time >= 0 && strstr(r->t->columns[time].name, "epoch"));
@@ -687,7 +710,8 @@ static int fill_run(struct reader *r, struct result *run)
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
                        struct err *e)
 {
-    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
+    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .end = t->nrows,
+                            .e = e};
     int rc = log_columns_find(t, form, r->limited != 1, &reader.c, e);
 
     enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;

@@ -20,6 +20,7 @@ struct kind {
     long rank;         /* that its line names, or -1; -2: of several */
     bool named;        /* a number other than a time has a name */
     bool validates;    /* it is of a validation */
+    bool moves;        /* its step is not the same in all lines, as the size of a batch is */
 };
 
 static bool is_bar(const struct kind *k)
@@ -111,6 +112,39 @@ static bool is_validation(const struct kind *k)
     return log_words_has(words, "val valid validation validate eval evaluation test testing");
 }
 
+static bool has_number(const struct kind *k, const char *name)
+{
+    for (size_t i = 0; i < k->nnumbers; i++)
+        if (strcmp(k->numbers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Returns whether a line of the same kind has another step. */
+static bool has_moved(const struct kind *a, const struct kind *b)
+{
+    for (size_t i = 0; i < a->nnumbers; i++) {
+        const struct log_number *m = &a->numbers[i], *k = &b->numbers[i];
+        if (strcmp(m->name, "step") == 0 &&
+            (m->end - m->at != k->end - k->at ||
+             memcmp(a->line + m->at, b->line + k->at, k->end - k->at) != 0))
+            return true;
+    }
+    return false;
+}
+
+/* Leaves a step that does not move without its name, as it may be the size of a batch. */
+static void drop_sizes(struct kind *k)
+{
+    char label[64];
+
+    for (struct log_number *m = k->numbers; !k->moves && m < k->numbers + k->nnumbers; m++) {
+        log_words_copy(k->line, m->label, m->at, true, label);
+        if (strcmp(m->name, "step") == 0 && (k->count > 1 || log_words_has(label, "batch")))
+            *m->name = 0;
+    }
+}
+
 /* Sorts the lines of text into kinds, whose numbers have the same names. Returns the number of
  * kinds. */
 static size_t sort_lines(const char *text, struct kind *kinds)
@@ -120,7 +154,7 @@ static size_t sort_lines(const char *text, struct kind *kinds)
     for (const char *line = text, *end; *line; line = end + (*end != 0)) {
         struct kind k = {.line = line, .count = 1};
         size_t i = 0;
-        end = line + strcspn(line, "\n\r\b");
+        end = line + strcspn(line, LOG_ENDS);
         k.n = (size_t)(end - line);
         k.nnumbers = log_words_numbers(line, k.n, k.numbers);
         for (size_t j = 0; j < k.nnumbers; j++)
@@ -131,6 +165,8 @@ static size_t sort_lines(const char *text, struct kind *kinds)
             else
                 k.named |= *k.numbers[j].name != 0;
         k.validates = is_validation(&k);
+        if (is_bar(&k) && !has_number(&k, "epoch") && !has_number(&k, "loss"))
+            k.timed = k.clock = false; /* of a preparation or an evaluation */
         k.rank = find_rank(line, k.n);
         while (i < n && !is_same_kind(&kinds[i], &k))
             i++;
@@ -139,15 +175,19 @@ static size_t sort_lines(const char *text, struct kind *kinds)
         else if (i < n) {
             kinds[i].count++;
             kinds[i].rank = kinds[i].rank == k.rank ? k.rank : -2;
+            kinds[i].moves |= has_moved(&kinds[i], &k);
         }
         if (i < n && kinds[i].count > 1 && has_duration(&k) && !has_duration(&kinds[i])) {
             k.count = kinds[i].count; /* its pattern is that of the other, too */
             k.rank = kinds[i].rank;
+            k.moves = kinds[i].moves;
             kinds[i] = k;
         }
         if (i < n)
             kinds[i].timed |= kinds[i].clock && kinds[i].count > 1 && k.named;
     }
+    for (size_t i = 0; i < n; i++)
+        drop_sizes(&kinds[i]);
     return n;
 }
 
@@ -305,14 +345,6 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
             (void)try_form(path, &form, dst, &ignored);
         }
     return rc;
-}
-
-static bool has_number(const struct kind *k, const char *name)
-{
-    for (size_t i = 0; i < k->nnumbers; i++)
-        if (strcmp(k->numbers[i].name, name) == 0)
-            return true;
-    return false;
 }
 
 /* Ranks kinds with a time by how well they describe a run: first several lines with a counter, then
@@ -566,6 +598,19 @@ static const char *find_quality(struct kind *kinds, size_t n, const struct kind 
     return quality;
 }
 
+/* Returns the lines above rows of epochs that have their numbers, such as Keras's "Epoch 1/3", or
+ * NULL. */
+static const struct kind *find_heads(const struct kind *kinds, size_t n, const struct kind *rows)
+{
+    if (!has_number(rows, "epoch_time") || has_number(rows, "epoch") || has_number(rows, "step"))
+        return NULL;
+    for (const struct kind *k = kinds; k < kinds + n; k++)
+        if (strcmp(k->numbers->name, "epoch") == 0 && !k->timed && !k->validates && k->nnumbers < 3 &&
+            (k->nnumbers == 1 || !*k->numbers[1].name))
+            return k;
+    return NULL;
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
@@ -595,12 +640,16 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
                        "log.pattern yourself", path);
     if (choose_time(path, kinds, n, best, e))
         return -1;
+    const struct kind *heads = find_heads(kinds, n, best);
     for (int with = quality != NULL; rc && with >= 0; with--)
         for (size_t i = 0; rc && i < sizeof times / sizeof *times; i++) {
             struct buf b = {0};
             add_pattern(best, NULL, times[i], &b);
             if (with && !(best == scored && has_number(best, quality)))
                 add_quality(scored, quality, !scored->validates && is_part(best, scored), &b);
+            buf_add(&b, heads ? "|" : "");
+            if (heads)
+                add_pattern(heads, "epoch", "time", &b);
             if (b.failed || b.length >= sizeof dst->pattern) {
                 buf_destroy(&b);
                 return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
@@ -715,13 +764,41 @@ static int try_table(const char *path, const char *text, struct log_proposal *ds
     return rc;
 }
 
+/* Proposes a log whose form is known; text is changed. Returns 0, -1, or 1 if it may be lines that
+ * only begin as JSON or a table does. Sets *table if its columns are known all the same. */
+static int try_known(const char *path, char *text, size_t n, struct log_proposal *dst, bool *table,
+                     struct err *e)
+{
+    struct log_table t = {.path = path};
+    struct log_number numbers[LOG_NUMBERS_MAX];
+    struct err ignored;
+    const char *printed = log_file_printed(text);
+    bool events = log_container_is_events(text, n), json = log_container_is_json(text),
+         csv = !json && log_container_is_csv(text),
+         names = log_words_numbers(text, strcspn(text, "\n"), numbers) == 0;
+
+    if (events)
+        (void)log_container_read_events(path, &t, &ignored);
+    else if (json)
+        *table = log_container_read_json(text, n, &t, &ignored) == 0;
+    else if (csv)
+        *table = log_container_read_csv(text, &t, &ignored) == 0 && names;
+    int rc = try_columns(path, &t, dst, e);
+    log_table_destroy(&t);
+    if (printed)
+        snprintf(dst->pattern, sizeof dst->pattern, "%s", printed);
+    else if (rc == 0 && !events && strcmp(filename_base(path), "log.csv") != 0)
+        snprintf(dst->file, sizeof dst->file, "%s", filename_base(path)); /* events have others */
+    return rc && (json || csv) ? 1 : rc;
+}
+
 int log_propose(const char *path, const struct log_form *said, struct log_proposal *dst,
                 struct err *e)
 {
-    struct log_table t = {.path = path};
     size_t n;
     char *text = log_file_load(path, &n, e);
-    bool lines = !said->pattern && !log_file_is_known(path, NULL);
+    bool lines = !said->pattern && !log_file_is_known(path, NULL), table = false;
+    struct err why;
     int rc = -1;
 
     *dst = (struct log_proposal){.said = said};
@@ -730,21 +807,11 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
     if (said->pattern) {
         rc = try_form(path, said, dst, e);
     } else if (!lines) {
-        const char *printed = log_file_printed(text);
-        bool json = log_container_is_json(text), csv = !json && log_container_is_csv(text);
-        if (json)
-            (void)log_container_read_json(text, n, &t, e);
-        else if (csv) /* or lines that are known, of which the first has a comma */
-            (void)log_container_read_csv(text, &t, e);
-        rc = try_columns(path, &t, dst, e);
-        log_table_destroy(&t);
-        lines = rc && (json || csv); /* a line may only begin as JSON does */
-        free(text); /* it was changed */
+        rc = try_known(path, text, n, dst, &table, e);
+        why = *e;
+        lines = rc > 0;
+        free(text);
         text = lines ? log_file_load(path, &n, e) : NULL;
-        if (printed)
-            snprintf(dst->pattern, sizeof dst->pattern, "%s", printed);
-        else if (rc == 0 && strcmp(filename_base(path), "log.csv") != 0)
-            snprintf(dst->file, sizeof dst->file, "%s", filename_base(path));
     }
     if (lines && text) {
         log_container_strip(text);
@@ -752,6 +819,8 @@ int log_propose(const char *path, const struct log_form *said, struct log_propos
         rc = kinds ? try_table(path, text, dst, e) : -1;
         if (rc > 0)
             rc = try_lines(path, kinds, sort_lines(text, kinds), dst, e);
+        if (rc && table)
+            *e = why;
         free(kinds);
     }
     free(text);

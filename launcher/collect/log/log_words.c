@@ -43,7 +43,7 @@ static bool has_only(const char *text, const char *words)
 
 #define LOSSES "loss logloss mlogloss"
 #define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer " \
-    "cer mae mse rmse top1 fid jaccard"
+    "cer mae mse rmse top1 map50 fid jaccard"
 
 /* Words before what solvers print of their own iterations, such as Quantum ESPRESSO's "estimated
  * scf accuracy", "Final residual" and LAMMPS's "relative force accuracy": how exact a calculation
@@ -115,12 +115,14 @@ void log_words_name(const char *label, const char *context, const char *unit,
     bool rate = slash > unit && log_words_has(slash + 1, "s sec second min minute hour h day") &&
                 strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
     bool ms = strncmp(unit, "ms", 2) == 0 || log_words_has(label, "ms"), validated;
-    bool step = log_words_has(label, "step iter batch it iteration") &&
-                !log_words_has(label, "micro");
+    bool step = log_words_has(label, "step timestep iter batch it iteration") &&
+                !log_words_has(label, "micro size") &&
+                !(log_words_has(label, "batch") && log_words_has(label, "global"));
     const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = log_words_has(unit, SECONDS) ||
                    (ends_with(label, "_s") && !*unit) ||
                    (log_words_has(label, DURATIONS " ms") &&
+                    !(strstr(label, "time_step") && !*unit) && /* its number */
                     !log_words_has(unit, NO_SECONDS " cpus gpus cores threads ranks"));
     bool timed = slash && (strncmp(unit, "s/", 2) == 0 || strncmp(unit, "ms/", 3) == 0 ||
                            strncmp(unit, "sec", 3) == 0);
@@ -133,7 +135,9 @@ void log_words_name(const char *label, const char *context, const char *unit,
              strncmp(unit, "batch", 5) && strcmp(unit, "ba/s"))
         snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
-    else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
+    else if (strcmp(label, "train_runtime") == 0)
+        snprintf(dst, LOG_NAME_SIZE, "%s", label);
+    else if (per && log_words_has(per, "s sec second day hour"))
         snprintf(dst, LOG_NAME_SIZE, "%.60s", log_words_has(unit, THOUSANDS) ? "" : label);
     else if (strstr(label, "data_time") || strcmp(label, "data") == 0) /* torchvision's */
         snprintf(dst, LOG_NAME_SIZE, "data_time");
@@ -151,8 +155,11 @@ void log_words_name(const char *label, const char *context, const char *unit,
         snprintf(dst, LOG_NAME_SIZE, "epoch");
     else if (step || log_words_has(label, "steps"))
         snprintf(dst, LOG_NAME_SIZE, "step");
-    else if (log_words_is_quality(label, &validated))
+    else if (log_words_is_quality(label, &validated)) {
         snprintf(dst, LOG_NAME_SIZE, "%s", log_words_has(label, LOSSES) ? "val_loss" : label);
+        for (char *p; (p = strstr(dst, "_per_")) != NULL;) /* accuracy/top1 */
+            memmove(p, p + 4, strlen(p + 4) + 1);
+    }
     cut_name(dst, LOG_GROUP_MAX);
 }
 
@@ -176,6 +183,20 @@ void log_words_copy(const char *text, size_t from, size_t to, bool per, char dst
     dst[n] = 0;
 }
 
+/* Returns whether the digit at p is part of the name of a quality, such as top1 or Acc@1. */
+static bool is_of_quality(const char *line, size_t from, size_t p)
+{
+    size_t end = p;
+    char word[64];
+
+    while (p > from && isalnum((unsigned char)line[p - 1]))
+        p--;
+    while (isalnum((unsigned char)line[end]))
+        end++;
+    log_words_copy(line, p, end, false, word);
+    return (p > from && line[p - 1] == '@') || log_words_has(word, QUALITIES);
+}
+
 /* Returns where the words before the number at `at` begin: at most two, none of them before
  * `from`, the end of the number before. */
 static size_t find_label(const char *line, size_t from, size_t at)
@@ -187,8 +208,9 @@ static size_t find_label(const char *line, size_t from, size_t at)
         p--;
     for (int words = 0; words < 2; words++) {
         size_t end = p;
-        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1]) ||
-                            (p > from + 1 && line[p - 2] == '@'))) /* Acc@1 */
+        while (p > from &&
+               (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1]) ||
+                (isdigit((unsigned char)line[p - 1]) && is_of_quality(line, from, p - 1))))
             p--;
         if (p == end)
             break;
@@ -401,6 +423,25 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
     k->unit_end = v > k->end && known ? v : k->end;
 }
 
+/* Names what Keras prints of an epoch, "100/100 [====] - 11s 110ms/step" or "100/100 - 11s -
+ * 110ms/step". */
+static void name_keras(const char *line, size_t n, struct log_number *numbers, size_t count)
+{
+    bool found = false;
+
+    if (!count || line[numbers->end] != '/' || numbers->label < numbers->at ||
+        !memmem(line, n, "s/step", 6))
+        return;
+    for (struct log_number *k = numbers; k < numbers + count; k++) {
+        bool time = strcmp(k->name, "time") == 0 && !found;
+        if (time)
+            snprintf(k->name, sizeof k->name, "epoch_time");
+        else if (log_words_is_time(k->name))
+            *k->name = 0;
+        found |= time;
+    }
+}
+
 /* Of numbers with the same name one keeps it: the first time, but for a mean in brackets behind it
  * the others are counted; the whole loss, not a part; the first quality. */
 static void keep_one(const char *line, struct log_number *numbers, size_t count)
@@ -472,7 +513,10 @@ size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_N
             v = u;
         name_by_words(line, n, k, u, v, named, &phase);
         name_clock(line, n, k);
-        bool share = line[end] == '/' && isdigit((unsigned char)line[end + 1]);
+        size_t total = line[end] == '/' ? end + 1 + strspn(line + end + 1, " ") : n;
+        bool share = total < n && isdigit((unsigned char)line[total]);
+        if (share && strncmp(line + total + strspn(line + total, "0123456789"), " batches", 8) == 0)
+            snprintf(k->name, sizeof k->name, "step");
         if (strcmp(k->name, "step") == 0 && memchr(line + i, '.', end - i))
             *k->name = 0; /* ms of a step */
         if (is_step_of_epoch(line, k, count))
@@ -482,6 +526,7 @@ size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_N
         named |= *k->name && strcmp(k->name, "timestamp");
         last = i = k->unit_end;
     }
+    name_keras(line, n, dst, count);
     keep_one(line, dst, count);
     return count;
 }

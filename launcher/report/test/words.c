@@ -527,7 +527,7 @@ static void check_other_work(void)
     for (size_t i = 0; i < as.series.npoints; i++)
         points[i].nlimited = points[i].nruns;
     headline(NULL);
-    is_str(words.evidence, "All runs give the steady speed alone, so none has a quality.\n", "or why");
+    is_str(words.evidence, "All runs give the steady speed alone, so quality is not judged.\n", "or why");
     as.decision.next_whole[0] = 1;
     as.decision.next_whole[1] = 4;
     strcpy(as.decision.next_why, "IoU is not known there, as the runs give the steady speed alone");

@@ -120,6 +120,10 @@ static void check_keras(void)
        "those are unknown");
     ok(r.curve->score[1] == 0.9 && r.quality.accuracy == 0.9 && result_by_accuracy(&r),
        "an accuracy is a score, and not an IoU");
+    ok(read_text("epoch,epoch_time,val_accuracy\n0,2,\n1,2,60\n2,2,75\n") == 0 &&
+           r.quality.accuracy == 0.75 && r.curve->score[1] == 0.6, "all say that it is in percent");
+    refused("epoch,epoch_time,val_accuracy\n0,2,0.9\n1,2,60\n", ":3: the score is 60, outside 0..1",
+            "or only some");
     refused(KERAS "0,0.8,bad,0.001,30,0.6,0.7\n", ":2: loss is 'bad'", "a loss that is no number");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
@@ -173,8 +177,10 @@ static void check_mllog(void)
                                                                         "") STOP,
             ": epoch 0 takes 0 s", "an epoch that takes no time");
     refused(STOP, "no epoch", "one without epochs");
-    refused(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "90", "") STOP, "outside 0..1",
-            "an accuracy in percent");
+    ok(read_text(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "90", "") STOP) == 0 &&
+           r.quality.accuracy == 0.9, "an accuracy in percent");
+    refused(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "2.7", "") STOP, "outside 0..1",
+            "the logarithm of a perplexity");
     refused(EPOCH1 ":::MLLOG {\"key\": \n" STOP, ":4: what follows", "a line that is cut");
     refused(EPOCH1 MLLOG(1, "INTERVAL_END", "epoch_stop", "null", "") STOP,
             ":4: an epoch stops that", "a stop too many");
