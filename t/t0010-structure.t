@@ -93,7 +93,7 @@ nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
 nettle/.* (src/format/|trainer/comm/rendezvous/rendezvous\.c)
-pcre2\.h launcher/(collect/log/log_container|study/workspace)\.c
+pcre2\.h (src/format/pattern|launcher/collect/log/log_container)\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c

@@ -2,10 +2,8 @@
 #include "src/base.h"
 #include "launcher/study/workspace.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include "launcher/scheduler/job.h"
+#include "src/format/pattern.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 
@@ -123,38 +121,14 @@ static int most_gpus(const struct ledger *l, const char *gpus)
     return most;
 }
 
-/* Checks that log.pattern can match, and has a group to name what it reads. */
-static int check_pattern(const struct study *s, struct err *e)
-{
-    unsigned char why[128];
-    PCRE2_SIZE at;
-    uint32_t ngroups = 0;
-    int code;
-    pcre2_code *p = pcre2_compile((PCRE2_SPTR)s->log.pattern, PCRE2_ZERO_TERMINATED, 0, &code, &at,
-                                  NULL);
-
-    if (!p) {
-        pcre2_get_error_message(code, why, sizeof why);
-        return err_set(e, ERR_CONFIG, "%s: log.pattern: '%.200s' is not a regular expression; byte "
-                       "%zu: %s", study_place(s, "log.pattern"), s->log.pattern, at,
-                       (const char *)why);
-    }
-    pcre2_pattern_info(p, PCRE2_INFO_NAMECOUNT, &ngroups);
-    pcre2_code_free(p);
-    return ngroups ? 0
-           : err_set(e, ERR_CONFIG, "%s: log.pattern: '%.200s' has no named group, so that nothing "
-                     "would be read of a log; write one such as (?<epoch_time>[0-9.]+)",
-                     study_place(s, "log.pattern"), s->log.pattern);
-}
-
 int workspace_check_effect(const struct study *s, const struct ledger *l, const char *gpus,
                            struct err *e)
 {
     bool begun = l && l->count > 0;
     int most = gpus ? most_gpus(l, gpus) : 0;
 
-    if (*s->log.pattern && check_pattern(s, e))
-        return -1;
+    if (*s->log.pattern && pattern_compile(s->log.pattern, NULL, e))
+        return err_prefix(e, "%s: log.pattern", study_place(s, "log.pattern"));
     if (strcmp(s->engine, "embedded") != 0)
         return 0;
     for (const struct setting *k = settings_of_study; k->path; k++) {

@@ -8,6 +8,7 @@
 #include <pcre2.h>
 
 #include "src/files.h"
+#include "src/format/pattern.h"
 #include "src/format/tfrecord.h"
 
 #define MAX_EVENT ((size_t)16 << 20)
@@ -379,24 +380,15 @@ static void destroy_matcher(struct matcher *m)
 static int create_matcher(struct matcher *m, const char *pattern, struct log_table *t,
                           struct err *e)
 {
-    unsigned char why[128];
-    PCRE2_SIZE at;
-    int code;
-
-    *m = (struct matcher){.code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0,
-                                                &code, &at, NULL)};
-    if (!m->code) {
-        pcre2_get_error_message(code, why, sizeof why);
-        return err_set(e, ERR_CONFIG, "%s: the pattern '%.200s' is wrong after %zu bytes: %s",
-                       t->path, pattern, at, (const char *)why);
-    }
+    *m = (struct matcher){0};
+    if (pattern_compile(pattern, &m->code, e))
+        return err_prefix(e, "%s: the pattern", t->path);
     pcre2_pattern_info(m->code, PCRE2_INFO_NAMECOUNT, &m->ngroups);
     pcre2_pattern_info(m->code, PCRE2_INFO_NAMEENTRYSIZE, &m->entry_size);
     pcre2_pattern_info(m->code, PCRE2_INFO_NAMETABLE, &m->groups);
-    if (m->ngroups == 0 || m->ngroups > LOG_COLUMNS_MAX)
-        return err_set(e, ERR_CONFIG,
-                       "%s: the pattern '%.200s' has no named group, such as (?<time>[0-9.]+)",
-                       t->path, pattern);
+    if (m->ngroups > LOG_COLUMNS_MAX)
+        return err_set(e, ERR_CONFIG, "%s: the pattern has more than %d groups", t->path,
+                       LOG_COLUMNS_MAX);
     m->found = pcre2_match_data_create_from_pattern(m->code, NULL);
     return m->found ? 0 : mem_fail(e);
 }

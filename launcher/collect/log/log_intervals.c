@@ -37,7 +37,7 @@ struct reader {
                          * seconds of the job */
     double step_s;      /* in which the clock counts; 0: unknown */
     bool *undone;       /* rows whose work another start did again */
-    size_t end;         /* the first row of an evaluation behind the last epoch, or the number of rows */
+    size_t end;         /* of the rows: the first of an evaluation behind the last epoch */
     struct err *e;
 };
 
@@ -710,8 +710,8 @@ static int fill_run(struct reader *r, struct result *run)
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
                        struct err *e)
 {
-    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .end = t->nrows,
-                            .e = e};
+    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN,
+                            .end = t->nrows, .e = e};
     int rc = log_columns_find(t, form, r->limited != 1, &reader.c, e);
 
     enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;

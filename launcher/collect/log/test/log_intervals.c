@@ -268,7 +268,7 @@ static void check_patterns(void)
     form.pattern = "Performance: +(?<ns_per_day>\\S+)";
     refused(ERR_CONFIG, "a\nb\n", "none of its 2 lines matches the pattern", "no line matches");
     form.pattern = "(?<time>";
-    refused(ERR_CONFIG, "a\n", "is wrong after 8 bytes", "a wrong pattern");
+    refused(ERR_CONFIG, "a\n", "is not a regular expression; byte 8: ", "a wrong pattern");
     form.pattern = "([0-9]+)";
     refused(ERR_CONFIG, "1\n", "has no named group", "a pattern without names");
     refused(ERR_CONFIG, "took 5 s\n", "its form is not known", "lines without a pattern");
