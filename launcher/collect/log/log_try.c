@@ -206,7 +206,7 @@ static void add_literal(struct buf *dst, const char *line, size_t from, size_t t
 /* What the groups of a pattern match. */
 #define CLOCK "(?:[0-9]+ days?, )?[0-9]+:[0-9:.]+"
 #define DURATION "[0-9][0-9dhm. ]*"
-#define NUMBER "[0-9][-+0-9.,eE]*"
+#define NUMBER "\\.?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
 #define VALUE "[-+0-9.][-+0-9.,eE]*|(?i:nan|inf)" /* of a loss or a quality */
 
 /* Returns whether behind the score m of a last batch, such as "Acc@1 71.1 (72.3)", stands the mean
@@ -787,7 +787,7 @@ static int try_known(const char *path, char *text, size_t n, struct log_proposal
     log_table_destroy(&t);
     if (printed)
         snprintf(dst->pattern, sizeof dst->pattern, "%s", printed);
-    else if (rc == 0 && !events && strcmp(filename_base(path), "log.csv") != 0)
+    else if (rc == 0 && !events)
         snprintf(dst->file, sizeof dst->file, "%s", filename_base(path)); /* events have others */
     return rc && (json || csv) ? 1 : rc;
 }

@@ -513,6 +513,10 @@ size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_N
             v = u;
         name_by_words(line, n, k, u, v, named, &phase);
         name_clock(line, n, k);
+        if (line[end] == 's' && isdigit((unsigned char)line[end + 1])) { /* 5s500ms */
+            snprintf(k->name, sizeof k->name, "time");
+            k->others = 1;
+        }
         size_t total = line[end] == '/' ? end + 1 + strspn(line + end + 1, " ") : n;
         bool share = total < n && isdigit((unsigned char)line[total]);
         if (share && strncmp(line + total + strspn(line + total, "0123456789"), " batches", 8) == 0)
