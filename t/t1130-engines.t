@@ -393,7 +393,7 @@ exits 0 "resume with its name" unetctl resume -C bad command-g01-s1 --wait
 ok "runs it again" test -e bad/runs/command-g01-s1/attempt-2/DONE
 behaves exit3 1
 is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"], d["error"]')" \
-    "(3, 'the trainer ended with exit code 3')" "a program that fails has failed"
+    "(3, 'the program ended with exit code 3')" "a program that fails has failed"
 behaves killed 1
 like bad/runs/command-g01-s1/attempt-1/FAILED \
     "killed by signal 9; the kernel does that when memory runs out: 'unetctl resume' with more" \
@@ -523,7 +523,7 @@ why() { # REASON TEXT
     rm -rf told/runs told/.unetctl
     exits 1 "$2: the run has no result" submit told
     is "$(field told/runs/command-g01-s1/attempt-1/FAILED 'd["error"]')" \
-        "the trainer ended with exit code $1" "$2 is in FAILED"
+        "the program ended with exit code $1" "$2 is in FAILED"
 }
 says() { printf '%s\n' "$@" >told/says-0; } # LINES
 frame='  File "train.py", line 1, in <module>'

@@ -246,12 +246,12 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
 elif [ "$code" != 0 ] && [ -n "$too_much$killed" ]; then
     write_failed "$code" "$too_much$killed"
 elif [ "$code" -gt 128 ]; then
-    why="the trainer was killed by signal $((code - 128))$(reason)"
+    why="the program was killed by signal $((code - 128))$(reason)"
     if [ "$code" = 137 ]; then why+="; the kernel does that when memory runs out: $more"; fi
     write_failed "$code" "$why"
 elif [ "$code" != 0 ]; then
-    write_failed "$code" "the trainer ended with exit code $code$(reason)"
+    write_failed "$code" "the program ended with exit code $code$(reason)"
 else
-    write_failed 1 "the trainer ended without writing DONE"
+    write_failed 1 "the program ended without writing DONE"
 fi
 exit "$((code ? code : 1))"

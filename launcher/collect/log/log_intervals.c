@@ -259,7 +259,8 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
         undo(r, i, tick->key);
         *found = true;
     } else if (tick->key < last->key) {
-        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed",
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed, or "
+                                "several ranks have written",
                                 tick->key, last->key);
     } else if (timed && !clock) {
         return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
