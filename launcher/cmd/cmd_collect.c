@@ -38,9 +38,10 @@ static void add_result_row(struct buf *b, const struct result *r)
     buf_addf(&line, "%s: %s", r->run, result_state_names[r->state]);
     if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
-    else if (result_is_rate(r) && *r->unit)
+    else if (result_is_rate(r))
         buf_addf(&line, ", %.4g %s",
-                 rate_show(r->units_per_s, r->units_per_s, r->unit, rate, sizeof rate), rate);
+                 rate_show(r->units_per_s, r->units_per_s, *r->unit ? r->unit : "images", rate,
+                           sizeof rate), rate);
     else if (r->limited == 1)
         buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
                  r->stepped == 1 ? "interval" : "epoch");

@@ -344,12 +344,34 @@ static bool find_names(const struct log_table *t, enum log_role role, const char
     return false;
 }
 
+/* Returns the seconds of the unit of a column of times: that in brackets, as in "time (min)", or the
+ * ms at its end. */
+static double unit_of(const char *name)
+{
+    static const struct {
+        const char *words;
+        double seconds;
+    } units[] = {{"ms msec milliseconds", 1e-3}, {"min mins minute minutes", 60},
+                 {"h hr hrs hour hours", 3600}};
+    char plain[NAME_SIZE];
+    const char *bracket = strpbrk(name, "([");
+
+    plain_name(name, plain);
+    if (cut_end(plain, "_ms"))
+        return 1e-3;
+    plain_name(bracket ? bracket : "", plain);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (log_words_has(plain, units[i].words))
+            return units[i].seconds;
+    return 1;
+}
+
 /* Finds the column that the user names, which may end in :each, :step or :total, and behind or
  * without that in :gpu. */
 static int find_named(const struct log_table *t, enum log_role role, const char *text,
                       const char *key, struct log_columns *dst, struct err *e)
 {
-    char name[NAME_SIZE], plain[NAME_SIZE];
+    char name[NAME_SIZE];
 
     snprintf(name, sizeof name, "%s", text);
     dst->of_one_gpu |= role == LOG_UNITS && cut_end(name, ":gpu");
@@ -358,8 +380,7 @@ static int find_named(const struct log_table *t, enum log_role role, const char 
                        : cut_end(name, ":total") ? LOG_TOTAL
                                                  : LOG_GUESS;
     dst->column[role] = find_column(t, name);
-    plain_name(name, plain);
-    dst->scale[role] = role == LOG_TIME && cut_end(plain, "_ms") ? 1e-3 : 1;
+    dst->scale[role] = role == LOG_TIME ? unit_of(name) : 1;
     if (dst->column[role] >= 0)
         return 0;
     return log_table_ask(t, e, "there is no column '%s' (--column %s=NAME, or log.%s in study.yaml)",

@@ -140,6 +140,9 @@ static void check_lightning(void)
     ok(!r.curve->units && r.training_time == 18, "epochs are not counted in steps");
     refused(ERR_CONFIG, "epoch,step,train_loss,val_loss\n0,49,0.9,\n0,99,,0.7\n",
             "its columns are epoch, step, train_loss, val_loss", "there is no time");
+    form.time = "Time (min):each";
+    ok(read_text("epoch,Time (min)\n0,2\n1,1.5\n") == 0 && r.curve->seconds[1] == 90,
+       "a named time in minutes");
     form.time = "seconds of it";
     refused(ERR_CONFIG, "epoch,step,train_loss\n0,49,0.9\n",
             "there is no column 'seconds of it' (--column time=NAME, or log.time", "a wrong name");
