@@ -682,8 +682,8 @@ static int fill_run(struct reader *r, struct result *run)
 
     if (r->nticks == 0)
         return err_set(r->e, ERR_DATA, "%s: it has no interval: %s", r->t->path,
-                       r->t->nrows ? "of its rows, none or only the first has a time"
-                                   : "it is empty");
+                       r->t->nrows ? "of its rows, none or only the first has a time, or all are at one "
+                                     "step or epoch" : "it is empty");
     if (r->form->per_step > 0 && r->c.column[LOG_STEP] < 0)
         return log_table_ask(r->t, r->e, "work.per_step needs the steps of a row: name their column, "
                              "--column step=NAME (log.step in study.yaml)");

@@ -10,6 +10,7 @@
 #define SHOWN 3        /* rows */
 #define RISES "' rises"
 #define RISE_MAX 0.2   /* of the time of a row, from each to the next */
+#define FEW 4          /* rows, of which times of rows may all rise by chance */
 #define MANY_LINES ((size_t)1 << 30)
 
 struct kind {
@@ -206,7 +207,7 @@ static void add_literal(struct buf *dst, const char *line, size_t from, size_t t
 /* What the groups of a pattern match. */
 #define CLOCK "(?:[0-9]+ days?, )?[0-9]+:[0-9:.]+"
 #define DURATION "[0-9][0-9dhm. ]*"
-#define NUMBER "\\.?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
+#define NUMBER "\\.?\\d[\\d.,]*(?:[eE][-+]?\\d+)?"
 #define VALUE "[-+0-9.][-+0-9.,eE]*|(?i:nan|inf)" /* of a loss or a quality */
 
 /* Returns whether behind the score m of a last batch, such as "Acc@1 71.1 (72.3)", stands the mean
@@ -311,6 +312,14 @@ static int try_form(const char *path, const struct log_form *form, struct log_pr
     return rc;
 }
 
+/* Returns whether times that rise may count from the start, and not for each row as was tried. */
+static bool may_be_clock(const struct log_proposal *p)
+{
+    double rise = p->intervals > 1 ? p->last_s - p->first_s : 0;
+
+    return p->intervals > FEW || rise > RISE_MAX * (double)(p->intervals - 1) * p->first_s;
+}
+
 /* Tries the columns that may be times, and those that may be the quality, of a table. */
 static int try_columns(const char *path, const struct log_table *t, struct log_proposal *dst,
                        struct err *e)
@@ -330,7 +339,9 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
         for (int each = 0; rc && each < 2; each++) { /* few rows may not show which it is */
             snprintf(time, sizeof time, "%.100s%s", t->columns[i].name, each ? ":each" : "");
             form.time = time;
-            rc = try_form(path, &form, dst, e);
+            struct err ignored;
+            rc = try_form(path, &form, dst, each ? &ignored : e) ||
+                 (each && may_be_clock(dst)) ? -1 : 0;
         }
     }
     if (rc == 0 && form.time)
@@ -543,9 +554,11 @@ static bool is_part(const struct kind *k, const struct kind *of)
 
 static bool has_bars(const struct kind *kinds, size_t n)
 {
-    while (n && !(is_bar(&kinds[n - 1]) && has_number(&kinds[n - 1], "epoch")))
-        n--;
-    return n > 0;
+    for (const struct kind *k = kinds; k < kinds + n; k++)
+        if (is_bar(k) && has_number(k, "epoch") &&
+            (memmem(k->line, k->n, "it/s", 4) || memmem(k->line, k->n, "s/it", 4)))
+            return true;
+    return false;
 }
 
 /* Proposes a pattern whose rows are the full bars of epochs. The quality is read from these bars
@@ -666,8 +679,7 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
                 break;
         }
     double others = dst->intervals > 1 ? dst->last_s : INFINITY;
-    if (rc == 0 && ((guessed && dst->last_s - dst->first_s >
-                                    RISE_MAX * (double)(dst->intervals - 1) * dst->first_s) ||
+    if (rc == 0 && ((guessed && may_be_clock(dst)) ||
                     (strstr(dst->pattern, "(?<elapsed") && others < RISE_MAX * dst->first_s))) {
         buf_destroy(&dst->rows);
         rc = guessed ? -1 /* rows whose times rise so may count from the start */
