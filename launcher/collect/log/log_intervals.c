@@ -36,8 +36,7 @@ struct reader {
     double *times;      /* of rows that may end an interval, otherwise NaN; of a clock in the
                          * seconds of the job */
     double step_s;      /* in which the clock counts; 0: unknown */
-    bool *undone;       /* rows whose work another start did again */
-    size_t end;         /* of the rows: the first of an evaluation behind the last epoch */
+    bool *undone;       /* rows whose work another start did again, and those of an evaluation */
     struct err *e;
 };
 
@@ -250,7 +249,7 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
         last->time = tick->time;
         last->row = i;
     } else if (is_behind(r)) {
-        r->end = r->end < i ? r->end : i;
+        r->undone[i] = true;
     } else if (timed && !clock && !has(r, i, LOG_LOSS) && has(r, last->row, LOG_LOSS)) {
         r->keys[i] = last->key; /* of a validation */
     } else if (r->form->nstarts > 1 && clock) {
@@ -358,10 +357,10 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
 {
     double value;
 
-    for (size_t i = r->first; i < (role == LOG_LOSS ? r->end : r->t->nrows) && dst; i++) {
+    for (size_t i = r->first; i < r->t->nrows && dst; i++) {
         if (number_of(r, i, role, &value))
             return -1;
-        if (!isnan(value))
+        if (!isnan(value) && !(role == LOG_LOSS && r->undone[i]))
             dst[tick_of(r, i) - r->ticks] = value;
     }
     return 0;
@@ -711,8 +710,7 @@ static int fill_run(struct reader *r, struct result *run)
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
                        struct err *e)
 {
-    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN,
-                            .end = t->nrows, .e = e};
+    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
     int rc = log_columns_find(t, form, r->limited != 1, &reader.c, e);
 
     enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;

@@ -344,26 +344,17 @@ static bool find_names(const struct log_table *t, enum log_role role, const char
     return false;
 }
 
-/* Returns the seconds of the unit of a column of times: that in brackets, as in "time (min)", or the
- * ms at its end. */
+/* Returns the seconds of the unit of a column of times: minutes or hours in brackets, as in
+ * "time (min)", or ms. */
 static double unit_of(const char *name)
 {
-    static const struct {
-        const char *words;
-        double seconds;
-    } units[] = {{"ms msec milliseconds", 1e-3}, {"min mins minute minutes", 60},
-                 {"h hr hrs hour hours", 3600}};
     char plain[NAME_SIZE];
     const char *bracket = strpbrk(name, "([");
 
     plain_name(name, plain);
-    if (cut_end(plain, "_ms"))
-        return 1e-3;
-    plain_name(bracket ? bracket : "", plain);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (log_words_has(plain, units[i].words))
-            return units[i].seconds;
-    return 1;
+    const char *unit = bracket ? plain + (bracket - name) : "";
+    return log_words_has(plain, "ms") ? 1e-3 : log_words_has(unit, "min minutes") ? 60
+           : log_words_has(unit, "h hours") ? 3600 : 1;
 }
 
 /* Finds the column that the user names, which may end in :each, :step or :total, and behind or

@@ -113,37 +113,35 @@ static bool is_validation(const struct kind *k)
     return log_words_has(words, "val valid validation validate eval evaluation test testing");
 }
 
-static bool has_number(const struct kind *k, const char *name)
+static struct log_number *find_number(struct kind *k, const char *name)
 {
-    for (size_t i = 0; i < k->nnumbers; i++)
-        if (strcmp(k->numbers[i].name, name) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+
+    while (i < k->nnumbers && strcmp(k->numbers[i].name, name))
+        i++;
+    return i < k->nnumbers ? &k->numbers[i] : NULL;
 }
 
-/* Returns whether a line of the same kind has another step. */
-static bool has_moved(const struct kind *a, const struct kind *b)
+static bool has_number(const struct kind *k, const char *name)
 {
-    for (size_t i = 0; i < a->nnumbers; i++) {
-        const struct log_number *m = &a->numbers[i], *k = &b->numbers[i];
-        if (strcmp(m->name, "step") == 0 &&
-            (m->end - m->at != k->end - k->at ||
-             memcmp(a->line + m->at, b->line + k->at, k->end - k->at) != 0))
-            return true;
-    }
-    return false;
+    return find_number((struct kind *)k, name) != NULL;
+}
+
+/* Returns whether lines of a kind have different steps. */
+static bool has_moved(struct kind *a, struct kind *b)
+{
+    const struct log_number *m = find_number(a, "step"), *k = find_number(b, "step");
+
+    return m && strtod(a->line + m->at, NULL) != strtod(b->line + k->at, NULL);
 }
 
 /* Leaves a step that does not move without its name, as it may be the size of a batch. */
-static void drop_sizes(struct kind *k)
+static void drop_size(struct kind *k)
 {
-    char label[64];
+    struct log_number *m = k->moves ? NULL : find_number(k, "step");
 
-    for (struct log_number *m = k->numbers; !k->moves && m < k->numbers + k->nnumbers; m++) {
-        log_words_copy(k->line, m->label, m->at, true, label);
-        if (strcmp(m->name, "step") == 0 && (k->count > 1 || log_words_has(label, "batch")))
-            *m->name = 0;
-    }
+    if (m && (k->count > 1 || memmem(k->line + m->label, m->at - m->label, "atch", 4)))
+        *m->name = 0;
 }
 
 /* Sorts the lines of text into kinds, whose numbers have the same names. Returns the number of
@@ -179,16 +177,15 @@ static size_t sort_lines(const char *text, struct kind *kinds)
             kinds[i].moves |= has_moved(&kinds[i], &k);
         }
         if (i < n && kinds[i].count > 1 && has_duration(&k) && !has_duration(&kinds[i])) {
-            k.count = kinds[i].count; /* its pattern is that of the other, too */
-            k.rank = kinds[i].rank;
-            k.moves = kinds[i].moves;
-            kinds[i] = k;
+            kinds[i].line = line; /* its pattern is that of the other, too */
+            kinds[i].n = k.n;
+            memcpy(kinds[i].numbers, k.numbers, sizeof k.numbers);
         }
         if (i < n)
             kinds[i].timed |= kinds[i].clock && kinds[i].count > 1 && k.named;
     }
     for (size_t i = 0; i < n; i++)
-        drop_sizes(&kinds[i]);
+        drop_size(&kinds[i]);
     return n;
 }
 

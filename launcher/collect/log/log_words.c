@@ -427,18 +427,16 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
  * 110ms/step". */
 static void name_keras(const char *line, size_t n, struct log_number *numbers, size_t count)
 {
-    bool found = false;
+    bool timed = false;
 
     if (!count || line[numbers->end] != '/' || numbers->label < numbers->at ||
         !memmem(line, n, "s/step", 6))
         return;
     for (struct log_number *k = numbers; k < numbers + count; k++) {
-        bool time = strcmp(k->name, "time") == 0 && !found;
-        if (time)
-            snprintf(k->name, sizeof k->name, "epoch_time");
-        else if (log_words_is_time(k->name))
-            *k->name = 0;
-        found |= time;
+        if (!log_words_is_time(k->name))
+            continue;
+        snprintf(k->name, sizeof k->name, "%s", timed ? "" : "epoch_time");
+        timed = true;
     }
 }
 
