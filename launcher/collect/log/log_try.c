@@ -621,15 +621,36 @@ static const struct kind *find_heads(const struct kind *kinds, size_t n, const s
     return NULL;
 }
 
+/* Tries a pattern for the rows, whose time is called time_name. quality: NULL, or one to read. */
+static int try_rows(const char *path, const struct kind *rows, const struct kind *heads,
+                    const char *time_name, const struct kind *scored, const char *quality,
+                    struct log_proposal *dst, struct err *e)
+{
+    struct buf b = {0};
+    int rc = 0;
+
+    add_pattern(rows, NULL, time_name, &b);
+    if (quality && !(rows == scored && has_number(rows, quality)))
+        add_quality(scored, quality, !scored->validates && is_part(rows, scored), &b);
+    buf_add(&b, heads ? "|" : "");
+    if (heads)
+        add_pattern(heads, "epoch", "time", &b);
+    if (b.failed || b.length >= sizeof dst->pattern)
+        rc = err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
+    else
+        memcpy(dst->pattern, b.data, b.length + 1);
+    buf_destroy(&b);
+    const struct log_form form = {.pattern = dst->pattern, .quality_name = quality};
+    return rc ? -1 : try_form(path, &form, dst, e);
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
 {
-    static const char *const times[] = {"time", "epoch_time", "elapsed"};
     struct kind *best = NULL;
     const struct kind *scored = NULL;
-    struct err later, *why = e;
-    bool guessed = false;
+    struct err later, *why = e; /* the first one says most */
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
@@ -651,40 +672,18 @@ static int try_lines(const char *path, struct kind *kinds, size_t n, struct log_
     if (choose_time(path, kinds, n, best, e))
         return -1;
     const struct kind *heads = find_heads(kinds, n, best);
-    for (int with = quality != NULL; rc && with >= 0; with--)
-        for (size_t i = 0; rc && i < sizeof times / sizeof *times; i++) {
-            struct buf b = {0};
-            add_pattern(best, NULL, times[i], &b);
-            if (with && !(best == scored && has_number(best, quality)))
-                add_quality(scored, quality, !scored->validates && is_part(best, scored), &b);
-            buf_add(&b, heads ? "|" : "");
-            if (heads)
-                add_pattern(heads, "epoch", "time", &b);
-            if (b.failed || b.length >= sizeof dst->pattern) {
-                buf_destroy(&b);
-                return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
-            }
-            snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
-            buf_destroy(&b);
-            const struct log_form form = {.pattern = dst->pattern,
-                                          .quality_name = with ? quality : NULL};
-            rc = try_form(path, &form, dst, why);
-            guessed |= rc != 0;
-            bool rises = rc && strstr(why->text, RISES);
-            why = &later; /* the first one is of the name that is most likely */
-            if (!rises || has_number(best, "step")) /* asked about, not guessed */
-                break;
-        }
-    double others = dst->intervals > 1 ? dst->last_s : INFINITY;
-    if (rc == 0 && ((guessed && may_be_clock(dst)) ||
-                    (strstr(dst->pattern, "(?<elapsed") && others < RISE_MAX * dst->first_s))) {
-        buf_destroy(&dst->rows);
-        rc = guessed ? -1 /* rows whose times rise so may count from the start */
-             : err_set(e, ERR_CONFIG, "%s: the elapsed time is %.6g s in the first row, and rises "
-                       "by %.6g s in the last: does it count from the start of the run? write "
-                       "log.pattern yourself, with a group elapsed or epoch_time", path,
-                       dst->first_s, dst->last_s);
+    for (int with = quality != NULL; rc && with >= 0; with--, why = &later) {
+        rc = try_rows(path, best, heads, "time", scored, with ? quality : NULL, dst, why);
+        if (rc && strstr(why->text, RISES) && !has_number(best, "step"))
+            rc = try_rows(path, best, heads, "epoch_time", scored, with ? quality : NULL, dst,
+                          &later) || may_be_clock(dst) ? -1 : 0;
     }
+    double others = dst->intervals > 1 ? dst->last_s : INFINITY;
+    if (rc == 0 && strstr(dst->pattern, "(?<elapsed") && others < RISE_MAX * dst->first_s)
+        rc = err_set(e, ERR_CONFIG, "%s: the elapsed time is %.6g s in the first row, and rises "
+                     "by %.6g s in the last: does it count from the start of the run? write "
+                     "log.pattern yourself, with a group elapsed or epoch_time", path,
+                     dst->first_s, dst->last_s);
     if (rc == 0)
         name_time(path, dst);
     return rc;
