@@ -96,7 +96,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         return path_has_file(attempt_dir, form->file)
                    ? 0
                    : err_set(e, ERR_CONFIG, "the program did not write %s (log.file is "
-                             "named from $UNETCTL_ATTEMPT_DIR)", dst);
+                             "named from $UNETCTL_ATTEMPT_DIR; a file in the folder where the "
+                             "program begins is ../%s)", dst, form->file);
     }
     if (form->pattern)
         return find_output(attempt_dir, dst, e);
