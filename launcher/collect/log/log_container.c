@@ -518,7 +518,8 @@ int log_pattern_read(char *text, const char *pattern, struct log_table *t, struc
     }
     if (rc == 0 && t->nrows == 0)
         rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'; a "
-                     "file of the program's own needs its name (log.file in study.yaml)", t->path, all, pattern);
+                     "file of the program's own needs its name (log.file in study.yaml)",
+                     t->path, all, pattern);
     destroy_matcher(&m);
     return rc;
 }
