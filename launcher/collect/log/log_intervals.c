@@ -142,16 +142,16 @@ static bool has(const struct reader *r, size_t i, enum log_role role)
     return log_table_get(r->t, i, r->c.column[role]) != NULL;
 }
 
-/* Returns whether row i has what ends an interval: a time, or in a log without times a rate or, if
- * the time of the whole run is known, a loss. */
+/* Returns whether row i has what ends an interval: a time, with a clock also a loss if any row has
+ * one; in a log without times a rate or, if the time of the whole run is known, a loss. */
 static bool has_end(const struct reader *r, size_t i)
 {
     const int *column = r->c.column;
+    bool lossless = column[LOG_LOSS] < 0, clock = r->c.count[LOG_TIME] == LOG_TOTAL;
 
-    return has(r, i, column[LOG_TIME] >= 0    ? LOG_TIME
-                     : column[LOG_RUN_S] < 0  ? LOG_RATE
-                     : column[LOG_LOSS] < 0 ? LOG_RUN_S
-                                            : LOG_LOSS);
+    if (column[LOG_TIME] >= 0)
+        return has(r, i, LOG_TIME) && (!clock || lossless || has(r, i, LOG_LOSS));
+    return has(r, i, column[LOG_RUN_S] < 0 ? LOG_RATE : lossless ? LOG_RUN_S : LOG_LOSS);
 }
 
 /* Reads the steps of all rows, or else their epochs. Iterations that begin anew with each epoch are
@@ -192,8 +192,7 @@ static int read_times(struct reader *r)
             return -1;
         }
         first = isnan(first) ? time : first;
-        bool marked = !clock || r->c.column[LOG_LOSS] < 0 || has(r, i, LOG_LOSS);
-        r->times[i] = marked ? time : NAN;
+        r->times[i] = has_end(r, i) ? time : NAN;
         if (!isnan(r->times[i]))
             values[n++] = time;
     }

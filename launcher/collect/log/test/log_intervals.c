@@ -72,6 +72,9 @@ static void check_steps_apart(void)
     ok(read_text("epoch,step,elapsed,val_loss\n0,5,1,\n0,10,2,\n0,20,,3\n1,5,3,\n1,10,4,\n1,20,,2\n") ==
                0 && r.curve->n == 4 && r.training_time == 4 && r.curve->val_loss[3] == 2,
        "... or a clock, between validations that have steps of their own");
+    ok(read_text("epoch,step,elapsed,loss,val_loss\n0,5,1,3,\n0,10,2,3,\n0,4,3,,4\n1,5,4,2,\n1,10,5,2,\n"
+                 "1,4,6,,1\n") == 0 && r.curve->n == 4 && r.training_time == 5 &&
+           r.curve->val_loss[1] == 4 && r.curve->val_loss[3] == 1, "... and times of their own");
     static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
     refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
             "times of a row or of its steps");
