@@ -8,6 +8,7 @@
 
 #define SURE 5 /* rows that rise like times of day by chance in less than a hundredth of logs */
 #define COARSE 0.05 /* of an interval: where a clock counts in larger steps, times are means */
+#define EVALUATIONS 2 /* behind the last epoch */
 #define PERCENT 20  /* a larger value is not that of a loss or a logarithm */
 #define APART 1.1   /* rates that differ by more are not those of one thing */
 
@@ -225,15 +226,15 @@ static void undo(struct reader *r, size_t row, double key)
         r->undone[--from] = true;
 }
 
-/* Returns whether the rows behind the last tick have no step or epoch of their own, as those of an
- * evaluation behind the last epoch. */
+/* Returns whether the rows behind the last tick are of a few lines, and have no step or epoch of
+ * their own, as those of evaluations behind the last epoch. */
 static bool is_behind(const struct reader *r)
 {
-    size_t i = r->ticks[r->nticks - 1].row + 1;
+    size_t i = r->ticks[r->nticks - 1].row + 1, lines = 0;
 
-    while (i < r->t->nrows && !has(r, i, LOG_STEP) && !has(r, i, LOG_EPOCH))
-        i++;
-    return i == r->t->nrows;
+    for (; i < r->t->nrows && !has(r, i, LOG_STEP) && !has(r, i, LOG_EPOCH); i++)
+        lines += r->t->rows[i].line != r->t->rows[i - 1].line;
+    return i == r->t->nrows && lines <= EVALUATIONS;
 }
 
 /* Decides whether a row at the last tick's step or before ends an interval. */
@@ -247,7 +248,7 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
     if (over && !(tick->key < last->key)) { /* what a terminal shows is the last */
         last->time = tick->time;
         last->row = i;
-    } else if (is_behind(r)) {
+    } else if (timed && !clock && is_behind(r)) {
         r->undone[i] = true;
     } else if (timed && !clock && !has(r, i, LOG_LOSS) && has(r, last->row, LOG_LOSS)) {
         r->keys[i] = last->key; /* of a validation */

@@ -75,6 +75,10 @@ static void check_steps_apart(void)
     ok(read_text("epoch,step,elapsed,loss,val_loss\n0,5,1,3,\n0,10,2,3,\n0,4,3,,4\n1,5,4,2,\n1,10,5,2,\n"
                  "1,4,6,,1\n") == 0 && r.curve->n == 4 && r.training_time == 5 &&
            r.curve->val_loss[1] == 4 && r.curve->val_loss[3] == 1, "... and times of their own");
+    ok(read_text("epoch,epoch_time,loss\n0,5,1\n1,4,0.5\n,1,0.7\n,1,0.6\n") == 0 && r.epochs == 2 &&
+           r.loss == 0.5, "evaluations behind the last epoch are none");
+    refused(ERR_DATA, "epoch,epoch_time,loss\n0,5,1\n,4,1\n,4,1\n,4,1\n", ":3: step or epoch 0 is there twice",
+            "many rows of an epoch");
     static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
     refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
             "times of a row or of its steps");
