@@ -480,6 +480,7 @@ epoch   1, @00/ 2983 batches, ms/batch 12.50, loss  6.1|interval 1: 1.25 s, loss
 epoch @, batch 256, 10.5 s/epoch|epoch 1: 10.5 s
 Epoch[0] Batch [@0-10] Speed: 410.2 samples/sec|interval 1: 410.2 samples/s
 iteration @: .52 sec|interval 1: 0.52 s, 1.92308 steps/s
+Epoch @ step 500/500 loss 0.5 step_time 0.1s|epoch 1: 50 s, loss 0.5
 batch 256, throughput 410 images/s|interval 1: 410 images/s
 step @ loss 3.1 time/step 50 ms|interval 1: 0.05 s, loss 3.1, 20 steps/s
 {'train_runtime': 60.5, 'train_samples_per_second': 8.26, 'epoch': 5.0}|interval 1: 60.5 s

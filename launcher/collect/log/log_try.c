@@ -135,12 +135,13 @@ static bool has_moved(struct kind *a, struct kind *b)
     return m && strtod(a->line + m->at, NULL) != strtod(b->line + k->at, NULL);
 }
 
-/* Leaves a step that does not move without its name, as it may be the size of a batch. */
+/* Leaves a step without its name that does not move and has no total, as the size of a batch. */
 static void drop_size(struct kind *k)
 {
     struct log_number *m = k->moves ? NULL : find_number(k, "step");
 
-    if (m && (k->count > 1 || memmem(k->line + m->label, m->at - m->label, "atch", 4)))
+    if (m && k->line[m->end] != '/' &&
+        (k->count > 1 || memmem(k->line + m->label, m->at - m->label, "atch", 4)))
         *m->name = 0;
 }
 
