@@ -609,16 +609,27 @@ static const char *find_quality(struct kind *kinds, size_t n, const struct kind 
     return quality;
 }
 
-/* Returns the lines above rows of epochs that have their numbers, such as Keras's "Epoch 1/3", or
- * NULL. */
-static const struct kind *find_heads(const struct kind *kinds, size_t n, const struct kind *rows)
+/* Returns the lines above rows of epochs that have their numbers, such as "Epoch 1/3" above Keras's
+ * "100/100 [====] - 11s 110ms/step", or NULL. Names the time of such rows. */
+static const struct kind *find_heads(struct kind *kinds, size_t n, const struct kind *rows)
 {
-    if (!has_number(rows, "epoch_time") || has_number(rows, "epoch") || has_number(rows, "step"))
+    const struct log_number *first = rows->numbers;
+    bool named = has_number(rows, "epoch_time"), time = has_number(rows, "time"),
+         counted = first->at == strspn(rows->line, " ") && rows->line[first->end] == '/';
+
+    if (has_number(rows, "epoch") || has_number(rows, "step") || !(named || (time && counted)))
         return NULL;
-    for (const struct kind *k = kinds; k < kinds + n; k++)
-        if (strcmp(k->numbers->name, "epoch") == 0 && !k->timed && !k->validates && k->nnumbers < 3 &&
-            (k->nnumbers == 1 || !*k->numbers[1].name))
-            return k;
+    for (const struct kind *k = kinds; k < kinds + n; k++) {
+        bool alone = k->nnumbers == 1 || (k->nnumbers == 2 && !*k->numbers[1].name);
+        if (strcmp(k->numbers->name, "epoch") || !alone || k->timed || k->validates)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            struct log_number *m = find_number(&kinds[i], "time");
+            if (m)
+                snprintf(m->name, sizeof m->name, "%s", named ? "" : "epoch_time");
+        }
+        return k;
+    }
     return NULL;
 }
 

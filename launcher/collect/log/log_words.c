@@ -423,23 +423,6 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
     k->unit_end = v > k->end && known ? v : k->end;
 }
 
-/* Names what Keras prints of an epoch, "100/100 [====] - 11s 110ms/step" or "100/100 - 11s -
- * 110ms/step". */
-static void name_keras(const char *line, size_t n, struct log_number *numbers, size_t count)
-{
-    bool timed = false;
-
-    if (!count || line[numbers->end] != '/' || numbers->label < numbers->at ||
-        !memmem(line, n, "s/step", 6))
-        return;
-    for (struct log_number *k = numbers; k < numbers + count; k++) {
-        if (!log_words_is_time(k->name))
-            continue;
-        snprintf(k->name, sizeof k->name, "%s", timed ? "" : "epoch_time");
-        timed = true;
-    }
-}
-
 /* Of numbers with the same name one keeps it: the first time, but for a mean in brackets behind it
  * the others are counted; the whole loss, not a part; the first quality. */
 static void keep_one(const char *line, struct log_number *numbers, size_t count)
@@ -528,7 +511,6 @@ size_t log_words_numbers(const char *line, size_t n, struct log_number dst[LOG_N
         named |= *k->name && strcmp(k->name, "timestamp");
         last = i = k->unit_end;
     }
-    name_keras(line, n, dst, count);
     keep_one(line, dst, count);
     return count;
 }
