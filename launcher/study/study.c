@@ -345,8 +345,8 @@ static int find_upwards(char *dir, struct err *e)
         char *slash = strrchr(dir, '/');
         if (!slash || !dir[1])
             return err_set(e, ERR_CONFIG, "neither %s nor a folder above it has %s; name a study "
-                           "with -C STUDY, or make one with 'unetctl init STUDY --data DIR'", start,
-                           STUDY_FILE);
+                           "with -C STUDY, or make one with 'unetctl init STUDY -- PROGRAM' or "
+                           "'--data DIR'", start, STUDY_FILE);
         slash[slash == dir] = 0;
     }
 }
@@ -391,7 +391,7 @@ static int locate(struct study *s, const char *dir, struct err *e)
     if (!s->dir || !s->file)
         return -1;
     if (access(s->file, F_OK) != 0)
-        return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY --data DIR' makes one)",
+        return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY -- PROGRAM' makes one)",
                          s->file);
     return 0;
 }
