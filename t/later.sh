@@ -8,7 +8,7 @@
 #                                does: running ones keep their files
 
 later_build() {
-    local version=$1 dir=$2 source objects=() programs=(unetctl unet-train unetctl-slurm-commands)
+    local version=$1 dir=$2 source objects=() programs=(unetctl unet-train)
     [ "$(cd "${srcdir:?}" && pwd -P)" = "$(cd "${builddir:?}" && pwd -P)" ] ||
         skip_all "not built in its source tree, which is what is copied"
     command -v make >/dev/null || skip_all "make is not installed"
@@ -17,8 +17,7 @@ later_build() {
         find src launcher trainer templates m4 build-aux completion -type f -not -path '*/test/*'
         find src launcher trainer t bench -type f \
             \( -name '*.inc' -o -name '*.Po' -o -name .dirstamp \)
-        printf '%s\n' Makefile* configure* config.* aclocal.m4 stamp-h1 *.a unetctl unet-train \
-            unetctl-slurm-commands
+        printf '%s\n' Makefile* configure* config.* aclocal.m4 stamp-h1 *.a unetctl unet-train
         if [ -e unetctl-slurm ]; then echo unetctl-slurm; fi
     } | sort -u | tar --create --files-from=-) | tar --extract --directory="$dir"
 
@@ -40,11 +39,11 @@ later_build() {
 later_install() {
     local from=$1 prefix=$2 program
     mkdir -p "$prefix/bin" "$prefix/libexec/unetctl" "$prefix/share/unetctl"
-    for program in unetctl unet-train unetctl-slurm unetctl-slurm-commands; do
+    for program in unetctl unet-train unetctl-slurm; do
         if [ ! -e "$from/$program" ]; then continue; fi
         cp "$from/$program" "$prefix/new"
         case $program in
-        unetctl-slurm*) mv "$prefix/new" "$prefix/libexec/unetctl/$program" ;;
+        unetctl-slurm) mv "$prefix/new" "$prefix/libexec/unetctl/$program" ;;
         *) mv "$prefix/new" "$prefix/bin/$program" ;;
         esac
     done

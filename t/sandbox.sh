@@ -25,7 +25,7 @@
 sandbox_helper=unetctl-slurm
 if [ "${UNETCTL_SLURM_INTERFACE:-}" = commands ] || [ ! -x "${builddir:?}/unetctl-slurm" ]; then
     # shellcheck disable=SC2034 # for tests
-    sandbox_helper=unetctl-slurm-c # the first 15 characters
+    sandbox_helper=squeue
 fi
 
 sandbox_up() {

@@ -288,7 +288,7 @@ own_calls='src/(files|cluster/connection|run/marker)\.c|
 launcher/(host/(path|child)|study/study)\.c|
 launcher/plan/(cost|look)\.c|launcher/submit/attempt\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
-launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/serve)\.c|trainer/data/.*|
+launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/query)\.c|trainer/data/.*|
 trainer/(core/host|backends/cuda/cudnn/cudnn_choices|comm/node|cmd/cmd_(predict|data_preview))\.c'
 calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
 calls+='|mko?stemp|json_load_file'

@@ -1,81 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The helpers that query Slurm by its commands and by libslurm, with a real Slurm: every query,
-# refusals, and how unetctl chooses between the helpers.
+# How unetctl chooses between the program of libslurm and Slurm's commands, with a real Slurm, and
+# what both say of one that is broken. scheduler_slurm.c in launcher has every query.
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
 
 sandbox_up --nodes 3
-helpers=(unetctl-slurm-commands)
-if [ -x "$builddir/unetctl-slurm" ]; then helpers+=(unetctl-slurm); fi
-
-ask() { printf '%s\n' "$@" | login "$builddir/$helper"; }
-# Prints members of the last line of JSON in $OUT.
-member() {
-    tail -n 1 "$OUT" |
-        python3 -c 'import json,sys; a = json.load(sys.stdin); print(eval("a" + sys.argv[1], {"a": a}))' "$1"
-}
-refused() { # REQUEST PATTERN TEXT
-    ask "$1" >"$OUT" 2>"$ERR"
-    is "$(member '["ok"]')" False "refused: $3"
-    like "$OUT" "$2" "the refusal says why"
-}
-job() { # TAG OPTIONS AND SCRIPT...: prints the job's id
-    login sbatch --parsable -o /dev/null --comment="$1" "${@:2}"
-}
-
-test_requests() {
-    ok "ping is answered" ask '{"op":"ping"}'
-    is "$(member '["cluster"]')" sandbox "the answer names the cluster"
-    ok "partitions is answered" ask '{"op":"partitions"}'
-    is "$(member '["partitions"][0]')" \
-        "{'name': 'main', 'default': True, 'nodes': 3, 'unseen': 0, 'away': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0, 'gpu_types': ''}" \
-        "the answer has the sizes of the partition"
-
-    refused 'no JSON' "not JSON" "what is not JSON"
-    refused '{"op":"submit"}' "unknown op" "an unknown operation"
-    refused '{}' 'no ..op' "a request without one"
-
-    local good killed held
-    good=$(job "unetctl:$helper:run:1 the user's own" --wrap true)
-    wait_job "$good" 60 >"$OUT"
-    # shellcheck disable=SC2016 # expanded there
-    killed=$(job "unetctl:$helper:run:2" --wrap 'kill -SEGV $$')
-    held=$(job "unetctl:$helper:run:3" --hold --wrap true)
-    wait_job "$killed" 60 >"$OUT"
-    ok "jobs are queried by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
-    is "$(member '["jobs"].__len__()')" 3 "three jobs are found"
-    is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" \
-        "the first is a job that succeeded"
-    is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" \
-        "the second is a job that was killed"
-    is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" \
-        "the third is a job that waits, with the reason"
-    ok "jobs are queried by id" ask "{\"op\":\"lookup\",\"ids\":[\"$good\",\"4000000\"]}"
-    is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" \
-        "unetctl:$helper:run:1 the user's own 1" "the answer has only the job that exists"
-    is "$(member '["jobs"][0]["uid"]') $(member '["jobs"][0]["user"]') $(member '["hides"]')" \
-        "$(id -u) $(id -un) False" "it has the user"
-    ok "an unknown job is queried by id" ask '{"op":"lookup","ids":["4000000"]}'
-    is "$(member '["jobs"]')" "[]" "none is found"
-    refused '{"op":"lookup","ids":["x"]}' "not that of a Slurm job" "a lookup of a text"
-    refused '{"op":"lookup"}' "ids" "a lookup of nothing"
-    ok "jobs of an unused prefix are queried" ask '{"op":"query","tag_prefix":"other:"}'
-    is "$(member '["jobs"]')" "[]" "none is found"
-    refused '{"op":"query"}' "tag_prefix" "a query for nothing"
-    login scancel "$held"
-}
-for helper in "${helpers[@]}"; do
-    echo "# through $helper"
-    test_requests
-done
-
 # unetctl's choice if a helper is missing, or was built for another release of libslurm.
 make_study study sandbox
 libexec=$TMP/libexec
 mkdir "$libexec"
-cp -r "$builddir/launcher" "$builddir/unetctl-slurm-commands" "$libexec/"
+cp -r "$builddir/launcher" "$libexec/"
 plan() { UNETCTL_LIBEXECDIR=$libexec unetctl plan -C study --gpus 1 --test-only "$@"; }
 ok "a study is planned without the helper of libslurm" plan
 is "$(grep -c "using Slurm's commands: .*built without libslurm" "$ERR")" 1 \
@@ -124,17 +60,18 @@ dir=$XDG_STATE_HOME/unetctl/sandbox
 # A Slurm that cannot be reached.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$dir/etc/slurm.conf"
 sandbox_stop_controller
-for helper in "${helpers[@]}"; do
-    refused '{"op":"ping"}' "contact slurm controller" "no controller, through $helper"
-done
+unreachable() { # INTERFACE PATTERN TEXT
+    exits 4 "$1: $3" plan -s slurm.interface="$1"
+    like "$ERR" "$2" "the error says so"
+}
+if [ -x "$builddir/unetctl-slurm" ]; then cp "$builddir/unetctl-slurm" "$libexec/"; fi
+unreachable commands "contact slurm controller" "no controller"
+if [ -x "$builddir/unetctl-slurm" ]; then unreachable library "contact slurm controller" "no controller"; fi
 printf '\nNonsense=1\n' >>"$dir/etc/slurm.conf"
-helper=unetctl-slurm-commands
-refused '{"op":"ping"}' "configuration file" "a broken configuration"
-exits 2 "arguments of unetctl-slurm-commands are refused" "$builddir/unetctl-slurm-commands" --help
+unreachable commands "configuration file" "a broken configuration"
 if [ -x "$builddir/unetctl-slurm" ]; then
-    exits 1 "a broken configuration ends unetctl-slurm" login \
-        "$builddir/unetctl-slurm" </dev/null
-    like "$ERR" "fatal" "the error is libslurm's"
-    exits 2 "arguments of unetctl-slurm are refused" "$builddir/unetctl-slurm" --help
+    unreachable library "Nonsense" "a broken configuration"
+    exits 2 "arguments of another protocol are refused" "$builddir/unetctl-slurm" 3 nodes
+    like "$ERR" "speaks protocol 4; what started it speaks protocol 3" "with both protocols"
 fi
 done_testing

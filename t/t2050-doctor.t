@@ -144,20 +144,16 @@ login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a full queue is a timeout" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
 mkdir dying
-for program in unetctl-slurm unetctl-slurm-commands; do
-    cat >dying/$program <<END
+cat >dying/squeue <<'END'
 #!/bin/bash
-while IFS= read -r line; do
-    case \$line in
-    *'"op":"query"'*) if [ -n "\$(squeue -h -t PD)" ]; then break; fi ;;
-    esac
-    printf '%s\\n' "\$line"
-done | "$builddir/$program" "\$@"
+PATH=${PATH#*/dying:}
+if [ -n "$(squeue -h -t PD)" ]; then kill $$; fi
+exec squeue "$@"
 END
-    chmod +x dying/$program
-done
-exits 4 "a helper that dies after the submission is an error" \
-    env UNETCTL_LIBEXECDIR="$TMP/dying" "$builddir/unetctl" doctor -C one --gpus 1
+chmod +x dying/squeue
+exits 4 "a query that dies after the submission is an error" \
+    env PATH="$TMP/dying:$PATH" UNETCTL_SLURM_INTERFACE=commands "$builddir/unetctl" doctor -C one \
+    --gpus 1
 like "$ERR" 'rehearsing as job [0-9]+' "its job was submitted"
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "and is cancelled"
 login scancel -u "$(id -un)"

@@ -50,7 +50,7 @@ if [ -x "$builddir/unetctl-slurm" ]; then interfaces+=(library); fi
 test_submit() { # INTERFACE
     export UNETCTL_SLURM_INTERFACE=$1
     local study=submitted-$1 helper=unetctl-slurm calls code
-    [ "$1" = library ] || helper=unetctl-slurm-c
+    [ "$1" = library ] || helper=squeue
     calls=$(count_calls sandbox -p $helper 2>"$ERR")
     if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all \
         "programs cannot be traced here"; fi

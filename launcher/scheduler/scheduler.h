@@ -19,7 +19,6 @@
 
 #include "src/base.h"
 
-#include <jansson.h>
 #include <time.h>
 
 #include "launcher/scheduler/job.h"
@@ -53,7 +52,7 @@ enum run_phase {
     RUN_UNKNOWN
 };
 
-/* Returns the name in the documents of helpers, records and `status`, such as "PENDING". */
+/* Returns the name that records, helpers and `status` print, such as "PENDING". */
 const char *state_name(enum state s);
 
 /* Returns the state with this name, or STATE_UNKNOWN. */
@@ -72,8 +71,7 @@ void state_explain(enum state s, char *dst, size_t size);
 
 #define SCHEDULER_ID_SIZE 32
 
-/* What a scheduler knows of a job, as a struct and as the JSON object of the helpers' protocol and
- * of the local queue's records. */
+/* What a scheduler knows of a job. */
 struct job_state {
     char id[SCHEDULER_ID_SIZE];
     enum job_phase phase; /* that of state */
@@ -81,13 +79,13 @@ struct job_state {
     /* Why it is pending or why it ended, for people; "" if there is no reason, or if the state says
      * all. */
     char reason[384];
-    bool held;        /* it waits until it is released; not in the JSON object */
+    bool held;        /* it waits until it is released */
     int exit_code;    /* of the script, when the phase is PHASE_ENDED */
     int signal;       /* the signal that ended it, or 0 */
     int restarts;     /* how often it was requeued */
     time_t submitted, started, ended; /* 0 if that has not happened */
     /* From Slurm's accounting: energy of its nodes, which it had for itself, and how many seconds
-     * were counted; 0: unknown. Not encoded. */
+     * were counted; 0: unknown. */
     double joules, joules_s;
     char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
     char tag[256];
@@ -102,12 +100,6 @@ int job_id_compare(const void *a, const void *b);
 /* Sets the state and its phase. */
 void job_state_set(struct job_state *s, enum state state);
 
-/* Returns the object, or NULL if memory ran out. Text that is not UTF-8 becomes "". */
-json_t *job_state_encode(const struct job_state *s);
-
-/* Decodes an object; absent members are "", 0, and for uid -1. */
-void job_state_decode(const json_t *o, struct job_state *dst);
-
 /* The resources of a partition; zeros if they are unknown. */
 struct scheduler_partition {
     char name[64];
@@ -121,7 +113,7 @@ struct scheduler_partition {
     int away;          /* nodes that are or may be down, drained or not responding */
     /* What Slurm does not show to this user, as a sentence; "" if it shows everything. The sizes of
      * nodes are 0 then, and only Slurm can say whether a job fits. */
-    char unknown[160];
+    char unknown[200];
 };
 
 /* When and where the scheduler would start a job that is not submitted. */
@@ -166,7 +158,7 @@ struct scheduler_ids {
 /* What scheduler_find has found. The caller frees states. */
 struct scheduler_found {
     struct job_state *states;
-    size_t count;
+    size_t count, capacity;
     bool hides;       /* the queue does not show the jobs of other users (PrivateData=jobs) */
     bool is_answered; /* the cluster has an accounting that answers */
 };

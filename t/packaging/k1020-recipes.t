@@ -58,7 +58,7 @@ else
     while read -r library; do
         package=$(owner "$library")
         grep -qxF "$package" closure || missing+="$library "
-    done < <(ldd "$builddir/unetctl" "$builddir/unet-train" "$builddir/unetctl-slurm-commands" |
+    done < <(ldd "$builddir/unetctl" "$builddir/unet-train" |
         sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | xargs readlink -f | sort -u)
     ok "the container's packages are found" test "${#listed[@]}" -gt 8
     is "$missing" "" "the container has every library"

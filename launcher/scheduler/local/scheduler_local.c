@@ -24,16 +24,16 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
 {
     const struct job_state *s = &r->state;
     char path[PATH_MAX];
-    json_t *o = job_state_encode(s);
-    bool is_utf8 = json_object_set_new(o, "name", json_string(s->name)) == 0;
-
-    json_object_set_new(o, "schema", json_integer(SCHEMA));
-    json_object_set_new(o, "keeper", json_integer(r->runner.pid));
-    json_object_set_new(o, "keeper_start", json_integer((json_int_t)r->runner.start));
-    json_object_set_new(o, "script", json_integer(r->script.pid));
-    json_object_set_new(o, "script_start", json_integer((json_int_t)r->script.start));
-    json_object_set_new(o, "boot", json_string(r->runner.boot));
-    char *text = is_utf8 ? json_dumps(o, JSON_INDENT(1)) : NULL;
+    /* a reason that is cut within a character is left out */
+    json_t *o = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:o*, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:s}",
+        "schema", SCHEMA, "id", s->id, "tag", s->tag, "name", s->name, "state",
+        state_name(s->state), "reason", json_string(s->reason), "exit_code", s->exit_code, "signal",
+        s->signal, "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
+        (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper", (int)r->runner.pid,
+        "keeper_start", (json_int_t)r->runner.start, "script", (int)r->script.pid, "script_start",
+        (json_int_t)r->script.start, "boot", r->runner.boot);
+    char *text = json_dumps(o, JSON_INDENT(1));
     int rc = -1;
 
     json_decref(o);
@@ -58,8 +58,18 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
         return access(path, F_OK)
                    ? -1
                    : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
-    job_state_decode(o, s);
+    *s = (struct job_state){.uid = -1,
+                            .exit_code = (int)jsonio_integer(o, "exit_code"),
+                            .signal = (int)jsonio_integer(o, "signal"),
+                            .restarts = (int)jsonio_integer(o, "restarts"),
+                            .submitted = (time_t)jsonio_integer(o, "submitted"),
+                            .started = (time_t)jsonio_integer(o, "started"),
+                            .ended = (time_t)jsonio_integer(o, "ended")};
+    job_state_set(s, state_find(jsonio_text(o, "state")));
     snprintf(s->id, sizeof s->id, "%s", id);
+    snprintf(s->tag, sizeof s->tag, "%s", jsonio_text(o, "tag"));
+    snprintf(s->name, sizeof s->name, "%s", jsonio_text(o, "name"));
+    snprintf(s->reason, sizeof s->reason, "%s", jsonio_text(o, "reason"));
     snprintf(r->runner.boot, sizeof r->runner.boot, "%s", jsonio_text(o, "boot"));
     r->runner.pid = (pid_t)jsonio_integer(o, "keeper");
     r->runner.start = (unsigned long long)jsonio_integer(o, "keeper_start");
@@ -207,7 +217,6 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
         if (rc || strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
             continue;
         local_record_judge(&r);
-        r.state.uid = -1;
         (*states)[(*nstates)++] = r.state;
     }
     free(ids);

@@ -112,6 +112,14 @@ const char *cause_advice(enum cause cause)
     }
 }
 
+int cause_refuse(enum cause cause, struct err *e)
+{
+    const char *advice = cause_advice(cause);
+    const struct err plain = *e;
+
+    return err_set(e, ERR_SCHED, "Slurm: %s%s%s", plain.text, *advice ? "; " : "", advice);
+}
+
 bool cause_passes(enum cause cause, int away)
 {
     return cause == CAUSE_LATER || cause == CAUSE_LIMIT || cause == CAUSE_FULL ||

@@ -3,8 +3,9 @@
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <sys/wait.h>
+#include <time.h>
 
-#include "launcher/host/jsonio.h"
+#define QUERY_LIMIT_S 300 /* Slurm's own calls give up earlier, after MessageTimeout and retries */
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With
  * SQUEUE_PARTITION, squeue would not show the jobs of other partitions, which would be submitted
@@ -68,21 +69,13 @@ int command_run(const struct sandbox *sandbox, const struct child *child, struct
 int command_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
                 struct err *e)
 {
-    struct child c = {.argv = argv};
+    struct child c = {.argv = argv, .limit_s = QUERY_LIMIT_S};
 
     if (command_run(sandbox, &c, dst, e))
         return -1;
+    if (dst->is_killed)
+        return err_set(e, ERR_SCHED, "%s did not answer within %d seconds", argv[0], QUERY_LIMIT_S);
     return dst->code ? command_explain(argv[0], dst, e) : 0;
-}
-
-json_t *command_ask(const char *const argv[], struct child_end *dst)
-{
-    struct err e;
-
-    if (command_query(NULL, argv, dst, &e) == 0)
-        return NULL;
-    return message_refuse_for(dst->err.data ? cause_find(dst->err.data, CAUSE_OTHER) : CAUSE_OTHER,
-                              "%s", e.text);
 }
 
 const char *command_setting(const char *config, const char *name, char *dst, size_t size)
@@ -162,9 +155,11 @@ bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count)
     return true;
 }
 
-json_int_t command_seconds(const char *text)
+time_t command_time(const char *text)
 {
-    return strtoll(text, NULL, 10);
+    struct tm tm = {.tm_isdst = -1};
+
+    return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? mktime(&tm) : (time_t)atoll(text);
 }
 
 void command_exit(const char *text, int *code, int *signal)
@@ -178,50 +173,4 @@ void command_exit(const char *text, int *code, int *signal)
         *code = WEXITSTATUS(status);
     else if (WIFSIGNALED(status))
         *signal = WTERMSIG(status);
-}
-
-/* ---- messages ---- */
-
-enum cause message_cause(const json_t *answer)
-{
-    return (enum cause)jsonio_integer(answer, "code");
-}
-
-json_t *message_string(const char *text)
-{
-    json_t *s = text ? json_string(text) : NULL;
-
-    return s ? s : json_string("");
-}
-
-void message_add_words(char *text, size_t size, const char *list)
-{
-    for (size_t n; *list; list += n + (list[n] == ',')) {
-        size_t length = strlen(text);
-        n = strcspn(list, ",");
-        if (n && n < 64 && !text_has_word(text, list, n) && length + n + 2 < size)
-            sprintf(text + length, "%s%.*s", length ? "," : "", (int)n, list);
-    }
-}
-
-json_t *message_index_ids(const json_t *ids)
-{
-    json_t *index = json_object();
-    const json_t *id;
-    size_t i;
-
-    json_array_foreach(ids, i, id) {
-        json_object_set_new(index, json_string_value(id), json_true());
-    }
-    return index;
-}
-
-void message_add_ids(struct buf *dst, const json_t *ids)
-{
-    const json_t *id;
-    size_t i;
-
-    json_array_foreach(ids, i, id) {
-        buf_addf(dst, "%s%s", dst->length ? "," : "", json_string_value(id));
-    }
 }

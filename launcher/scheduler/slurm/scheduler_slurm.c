@@ -5,7 +5,6 @@
 #include <math.h>
 #include <time.h>
 
-#include "launcher/host/jsonio.h"
 #include "src/clock.h"
 
 /* How long sbatch may take to submit a job. UNETCTL_SBATCH_S replaces it in tests. */
@@ -156,10 +155,8 @@ static void sbatch_submit(const struct sandbox *sandbox, const struct job *job,
 static void decode_forecast(const char *text, struct scheduler_forecast *dst)
 {
     const char *start = strstr(text, STARTS), *nodes = strstr(text, " on nodes ");
-    struct tm tm = {.tm_isdst = -1};
 
-    if (start && strptime(start + strlen(STARTS), "%Y-%m-%dT%H:%M:%S", &tm))
-        dst->start = mktime(&tm);
+    dst->start = start ? command_time(start + strlen(STARTS)) : 0;
     nodes = nodes ? nodes + strlen(" on nodes ") : "";
     snprintf(dst->nodes, sizeof dst->nodes, "%.*s", (int)strcspn(nodes, " \n"), nodes);
 }
@@ -187,98 +184,71 @@ static int sbatch_forecast(const struct sandbox *sandbox, const struct job *job,
 
 /* ---- the scheduler ---- */
 
-/* Slurm: queries go to the helper program, whose answers become structs, and actions to Slurm's own
- * commands. */
-
 #define IDS_MAX 2000 /* ids of one request: squeue and sacct take them as one word of 128 KiB */
+#define CLUSTER_AGE_S 2
 
 struct slurm {
     struct scheduler scheduler;
-    struct helper *helper;
     struct sandbox sandbox;
-    const struct sandbox *place; /* sandbox, or NULL: this machine's Slurm */
+    struct query_way way;
     const char *clusters; /* the cluster that jobs are for; NULL: the one that answers */
     bool has_warned;      /* of what Slurm does not show */
+    /* At most CLUSTER_AGE_S old, since many jobs are checked in a row; loaded: by clock_now. */
+    struct cluster cluster;
+    double loaded;
 };
 
-/* Sends a query. A lost answer is reported as ERR_SCHED, like a Slurm that cannot be reached. */
-static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
+static int load_cluster(struct slurm *s, struct err *e)
 {
-    const struct slurm *slurm = s->priv;
-    json_t *answer = helper_ask(slurm->helper, request, e);
-
-    if (!answer && e->code == ERR_INTERNAL)
-        e->code = ERR_SCHED;
-    return answer;
+    if (s->loaded > 0 && clock_now() - s->loaded <= CLUSTER_AGE_S)
+        return 0;
+    free(s->cluster.partitions);
+    s->cluster = (struct cluster){0};
+    int rc = query_cluster(&s->way, &s->cluster, e);
+    s->loaded = rc ? 0 : clock_now();
+    return rc;
 }
 
 /* Checks that the cluster that answers is the one that jobs are for. Slurm's commands would submit
  * to another one, whose jobs unetctl would not find again. */
-static int check_cluster(struct scheduler *s, struct err *e)
+static int check_cluster(struct slurm *slurm, struct err *e)
 {
-    struct slurm *slurm = s->priv;
     const char *wanted = slurm->clusters;
+    struct slurm_config config;
 
     if (!wanted)
         return 0;
-    json_t *answer = ask(s, json_pack("{s:s}", "op", "ping"), e);
-    if (!answer)
+    if (query_config(&slurm->way, &config, e))
         return -1;
-    const char *here = jsonio_text(answer, "cluster");
-    if (strcmp(here, wanted) == 0)
-        slurm->clusters = NULL;
-    else
-        err_set(e, ERR_SCHED, "jobs are to go to the cluster '%s' (--clusters, $SLURM_CLUSTERS or "
-                "$SBATCH_CLUSTERS), but this is '%s': run unetctl on a login node of '%s', or "
-                "leave that out", wanted, here, wanted);
-    json_decref(answer);
-    return slurm->clusters ? -1 : 0;
-}
-
-static void decode_partition(const json_t *o, struct scheduler_partition *p)
-{
-    int unseen = (int)jsonio_integer(o, "unseen");
-
-    snprintf(p->name, sizeof p->name, "%s", jsonio_text(o, "name"));
-    p->nodes = (int)jsonio_integer(o, "nodes");
-    p->away = (int)jsonio_integer(o, "away") + unseen;
-    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
-    snprintf(p->gpu_types, sizeof p->gpu_types, "%s", jsonio_text(o, "gpu_types"));
-    if (unseen) {
-        snprintf(p->unknown, sizeof p->unknown, "Slurm does not show %d of the %d nodes of "
-                 "partition %s (PrivateData, or cloud nodes that are off)", unseen, p->nodes,
-                 p->name);
-        return;
-    }
-    p->gpus_per_node = (int)jsonio_integer(o, "gpus_per_node");
-    p->cpus_per_node = (int)jsonio_integer(o, "cpus_per_node");
+    slurm->clusters = strcmp(config.cluster, wanted) == 0 ? NULL : wanted;
+    return !slurm->clusters
+               ? 0
+               : err_set(e, ERR_SCHED, "jobs are to go to the cluster '%s' (--clusters, "
+                         "$SLURM_CLUSTERS or $SBATCH_CLUSTERS), but this is '%s': run unetctl on a "
+                         "login node of '%s', or leave that out", wanted, config.cluster, wanted);
 }
 
 /* Returns the partition with the name `name`[0..n), or for NULL the default one. */
-static const json_t *find_partition(const json_t *list, const char *name, size_t n)
+static const struct scheduler_partition *find_partition(const struct cluster *c, const char *name,
+                                                        size_t n)
 {
-    const json_t *o;
-    size_t i;
-
-    json_array_foreach(list, i, o) {
-        const char *known = jsonio_text(o, "name");
-        if (name ? strlen(known) == n && strncmp(known, name, n) == 0
-                 : json_is_true(json_object_get(o, "default")))
-            return o;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct cluster_partition *p = &c->partitions[i];
+        if (name ? strlen(p->known.name) == n && strncmp(p->known.name, name, n) == 0
+                 : p->is_default)
+            return &p->known;
     }
     return NULL;
 }
 
-static int refuse_partition(const json_t *list, const char *name, size_t n, struct err *e)
+static int refuse_partition(const struct cluster *c, const char *name, size_t n, struct err *e)
 {
     char names[512] = "";
-    const json_t *o;
-    size_t i;
 
-    json_array_foreach(list, i, o) {
+    for (size_t i = 0; i < c->count; i++) {
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
-                 jsonio_text(o, "name"));
+                 c->partitions[i].known.name);
     }
     if (name)
         return err_set(e, ERR_SCHED, "Slurm: unknown partition '%.*s' (known: %s)",
@@ -304,28 +274,26 @@ static void widen_partition(struct scheduler_partition *p, const struct schedule
     p->away = larger(p->away, other->away);
     p->gpus_per_node = is_unknown ? 0 : larger(p->gpus_per_node, other->gpus_per_node);
     p->cpus_per_node = is_unknown ? 0 : larger(p->cpus_per_node, other->cpus_per_node);
-    message_add_words(p->gpu_types, sizeof p->gpu_types, other->gpu_types);
+    cluster_add_types(p->gpu_types, other->gpu_types);
     p->max_time_min = p->max_time_min && other->max_time_min
                           ? larger(p->max_time_min, other->max_time_min)
                           : 0;
 }
 
-static int choose_partition(const json_t *list, const char *name, struct scheduler_partition *p,
-                            struct err *e)
+static int choose_partition(const struct cluster *c, const char *name,
+                            struct scheduler_partition *p, struct err *e)
 {
     const char *word = name;
-    const json_t *o;
 
     do {
-        struct scheduler_partition one = {0};
         size_t n = word ? strcspn(word, ",") : 0;
-        if (!(o = find_partition(list, word, n)))
-            return refuse_partition(list, word, n, e);
-        decode_partition(o, &one);
+        const struct scheduler_partition *one = find_partition(c, word, n);
+        if (!one)
+            return refuse_partition(c, word, n, e);
         if (word == name)
-            *p = one;
+            *p = *one;
         else
-            widen_partition(p, &one);
+            widen_partition(p, one);
         word = word && word[n] ? word + n + 1 : NULL;
     } while (word);
     if (name && strchr(name, ','))
@@ -336,21 +304,16 @@ static int choose_partition(const json_t *list, const char *name, struct schedul
 static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    json_t *answer = check_cluster(s, e)
-                         ? NULL
-                         : ask(s, json_pack("{s:s}", "op", "partitions"), e);
-    int rc = -1;
+    struct slurm *slurm = s->priv;
 
-    if (json_is_true(json_object_get(answer, "private"))) {
-        *p = (struct scheduler_partition){
-            .away = 1, .unknown = "Slurm does not show its partitions (PrivateData)"};
-        snprintf(p->name, sizeof p->name, "%s", name ? name : "(default)");
-        rc = 0;
-    } else if (answer) {
-        rc = choose_partition(json_object_get(answer, "partitions"), name, p, e);
-    }
-    json_decref(answer);
-    return rc;
+    if (check_cluster(slurm, e) || load_cluster(slurm, e))
+        return -1;
+    if (!slurm->cluster.is_private)
+        return choose_partition(&slurm->cluster, name, p, e);
+    *p = (struct scheduler_partition){
+        .away = 1, .unknown = "Slurm does not show its partitions (PrivateData)"};
+    snprintf(p->name, sizeof p->name, "%s", name ? name : "(default)");
+    return 0;
 }
 
 /* Refuses a job that is larger than the partition, whatever runs there now. Slurm's own text for
@@ -402,106 +365,82 @@ static int slurm_check(struct scheduler *s, const struct job *job,
     const struct slurm *slurm = s->priv;
     struct scheduler_partition p;
 
-    return check_partition(s, job, &p, e) ? -1
-                                          : sbatch_forecast(slurm->place, job, p.away, forecast, e);
+    return check_partition(s, job, &p, e)
+               ? -1
+               : sbatch_forecast(slurm->way.place, job, p.away, forecast, e);
 }
 
-static void decode_state(const json_t *o, struct job_state *dst)
+/* Adds to the reason what it means, unless the state says that. */
+static void explain_reason(struct job_state *s)
 {
-    char reason[sizeof dst->reason] = "";
+    char reason[sizeof s->reason] = "";
     const char *words;
 
-    job_state_decode(o, dst);
-    if (dst->phase == PHASE_ENDED)
-        state_explain(dst->state, reason, sizeof reason);
+    if (s->phase == PHASE_ENDED)
+        state_explain(s->state, reason, sizeof reason);
     if (*reason)
-        *dst->reason = 0;
-    bool is_held = slurm_words_find(dst->reason, &words) == WORDS_HELD;
-    dst->held = dst->phase == PHASE_PENDING && is_held;
+        *s->reason = 0;
+    bool is_held = slurm_words_find(s->reason, &words) == WORDS_HELD;
+    s->held = s->phase == PHASE_PENDING && is_held;
     if (!*words)
         return;
-    snprintf(reason, sizeof reason, "%.100s: %s", dst->reason, words);
-    memcpy(dst->reason, reason, sizeof reason);
+    snprintf(reason, sizeof reason, "%.100s: %s", s->reason, words);
+    memcpy(s->reason, reason, sizeof reason);
 }
 
-static int take_states(json_t *answer, struct job_state **states, size_t *nstates, struct err *e)
+/* Explains the jobs found if rc is 0, and otherwise frees them. Returns rc. */
+static int finish_found(struct scheduler_found *found, int rc)
 {
-    const json_t *jobs = json_object_get(answer, "jobs");
-    size_t n = json_array_size(jobs);
-    int rc = 0;
-
-    if (n > 0 && !(*states = mem_zero(n, sizeof **states, e)))
-        rc = -1;
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        decode_state(json_array_get(jobs, i), &(*states)[i]);
-    *nstates = rc == 0 ? n : 0;
-    json_decref(answer);
+    for (size_t i = 0; rc == 0 && i < found->count; i++)
+        explain_reason(&found->states[i]);
+    if (rc) {
+        free(found->states);
+        *found = (struct scheduler_found){0};
+    }
     return rc;
 }
 
 static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                        struct job_state **states, size_t *nstates, struct err *e)
 {
-    json_t *answer = ask(s, json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix",
-                                            tag_prefix, "everybody", everybody), e);
+    const struct jobs_query q = {.prefix = tag_prefix, .everybody = everybody};
+    struct slurm *slurm = s->priv;
+    struct scheduler_found found = {0};
 
-    if (!answer || take_states(answer, states, nstates, e))
+    if (finish_found(&found, query_jobs(&slurm->way, &q, &found, e)))
         return -1;
-    if (*nstates > 1)
-        qsort(*states, *nstates, sizeof **states, job_id_compare);
+    if (found.count > 1)
+        qsort(found.states, found.count, sizeof *found.states, job_id_compare);
+    *states = found.states;
+    *nstates = found.count;
     return 0;
 }
 
-static json_t *encode_ids(const struct scheduler_ids *ids)
+static int check_ids(const struct scheduler_ids *ids, struct err *e)
 {
-    json_t *list = json_array();
-
     for (size_t i = 0; i < ids->count; i++)
-        json_array_append_new(list, json_string(ids->ids[i]));
-    return list;
-}
-
-/* Adds what the queue or the accounting knows of some of the ids. */
-static int find_some(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
-                     struct scheduler_found *dst, struct err *e)
-{
-    struct job_state *states = NULL;
-    size_t n;
-    json_t *answer = ask(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
-                                            : "lookup", "ids", encode_ids(ids)), e);
-
-    dst->hides = json_is_true(json_object_get(answer, "hides"));
-    dst->is_answered = answer && *jsonio_text(answer, "source");
-    if (!answer || take_states(answer, &states, &n, e))
-        return -1;
-    struct job_state *grown =
-        n ? realloc(dst->states, (dst->count + n) * sizeof *grown) : dst->states;
-    if (n && !grown) {
-        free(states);
-        return mem_fail(e);
-    }
-    if (n)
-        memcpy(grown + dst->count, states, n * sizeof *grown);
-    dst->states = grown;
-    dst->count += n;
-    free(states);
+        if (!*ids->ids[i] || ids->ids[i][strspn(ids->ids[i], "0123456789")])
+            return err_set(e, ERR_SCHED, "'%s' is not the id of a Slurm job", ids->ids[i]);
     return 0;
 }
 
 static int slurm_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
                       struct scheduler_found *dst, struct err *e)
 {
-    int rc = 0;
+    struct slurm *slurm = s->priv;
+    struct slurm_config config;
+    int rc = check_ids(ids, e) || query_config(&slurm->way, &config, e) ? -1 : 0;
 
-    for (size_t i = 0; rc == 0 && i < ids->count; i += IDS_MAX)
-        rc = find_some(s, &(const struct scheduler_ids){
-                              ids->ids + i, ids->count - i < IDS_MAX ? ids->count - i : IDS_MAX},
-                       in_accounting, dst, e);
-    if (rc) {
-        free(dst->states);
-        dst->states = NULL;
+    for (size_t i = 0; rc == 0 && i < ids->count; i += IDS_MAX) {
+        const struct scheduler_ids some = {ids->ids + i,
+                                           ids->count - i < IDS_MAX ? ids->count - i : IDS_MAX};
+        if (in_accounting)
+            query_past(&slurm->way, &config, &some, dst);
+        else
+            rc = query_jobs(&slurm->way, &(const struct jobs_query){.ids = &some}, dst, e);
     }
-    return rc;
+    dst->hides = rc == 0 && !in_accounting && config.hides_jobs;
+    return finish_found(dst, rc);
 }
 
 /* ---- actions ---- */
@@ -516,7 +455,7 @@ static int change_jobs(const struct slurm *slurm, const char *const argv[], bool
     const char *line, *text;
     char one[256];
     size_t n, others = 0;
-    int rc = command_run(slurm->place, &c, &end, e);
+    int rc = command_run(slurm->way.place, &c, &end, e);
 
     text = rc ? "" : end.err.data;
     while ((line = command_line(&text, argv[0], &n))) {
@@ -524,10 +463,8 @@ static int change_jobs(const struct slurm *slurm, const char *const argv[], bool
         others += must_exist || cause_find(one, CAUSE_OTHER) != CAUSE_NO_JOB;
     }
     if (rc == 0 && end.code && (others || !end.err.length)) {
-        const char *advice = cause_advice(cause_find(end.err.data, CAUSE_OTHER));
-        rc = command_explain(argv[0], &end, e);
-        const struct err plain = *e;
-        err_set(e, ERR_SCHED, "Slurm: %s%s%s", plain.text, *advice ? "; " : "", advice);
+        command_explain(argv[0], &end, e);
+        rc = cause_refuse(cause_find(end.err.data, CAUSE_OTHER), e);
     }
     child_destroy(&end);
     return rc;
@@ -539,19 +476,15 @@ static int change_ids(const struct scheduler *s, const char *command, const char
 {
     const char **argv = mem_zero(ids->count + 3, sizeof *argv, e);
     size_t n = 0;
-    int rc = argv ? 0 : -1;
+    int rc = argv ? check_ids(ids, e) : -1;
 
-    if (argv)
+    if (rc == 0) {
         argv[n++] = command;
-    if (argv && verb)
-        argv[n++] = verb;
-    for (size_t i = 0; rc == 0 && i < ids->count; i++) {
-        argv[n++] = ids->ids[i];
-        if (!*ids->ids[i] || ids->ids[i][strspn(ids->ids[i], "0123456789")])
-            rc = err_set(e, ERR_SCHED, "'%s' is not the id of a Slurm job", ids->ids[i]);
-    }
-    if (rc == 0)
+        if (verb)
+            argv[n++] = verb;
+        memcpy(argv + n, ids->ids, ids->count * sizeof *argv);
         rc = change_jobs(s->priv, argv, must_exist, e);
+    }
     free(argv);
     return rc;
 }
@@ -623,17 +556,17 @@ static void withdraw_jobs(struct scheduler *s, struct scheduler_result *results,
 static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
                          struct scheduler_result *results)
 {
-    const struct slurm *slurm = s->priv;
+    struct slurm *slurm = s->priv;
     struct scheduler_result refused = {.outcome = SCHEDULER_REFUSED};
     size_t n = 0;
 
-    if (check_cluster(s, &refused.reason)) {
+    if (check_cluster(slurm, &refused.reason)) {
         for (size_t i = 0; i < count; i++)
             results[i] = refused;
         return;
     }
     do {
-        sbatch_submit(slurm->place, &jobs[n], &results[n]);
+        sbatch_submit(slurm->way.place, &jobs[n], &results[n]);
         if (results[n].outcome == SCHEDULER_LOST)
             find_lost(s, &jobs[n], &results[n]);
     } while (results[n++].outcome == SCHEDULER_SUBMITTED && n < count);
@@ -645,11 +578,11 @@ static void add_usage(char *f[COMMAND_FIELDS_MAX], time_t now, struct scheduler_
 {
     const char *gpus = strstr(f[2], "gres/gpu=");
     double hours = atof(f[1]) / 3600, n = gpus ? atof(gpus + strlen("gres/gpu=")) : 0;
-    struct tm tm = {.tm_isdst = -1};
+    time_t start = command_time(f[0]);
 
-    if (!(hours > 0) || !strptime(f[0], "%Y-%m-%dT%H:%M:%S", &tm))
+    if (!(hours > 0) || !start)
         return;
-    double age = difftime(now, mktime(&tm)) / 3600; /* of its start, in hours */
+    double age = difftime(now, start) / 3600; /* of its start, in hours */
     double recent = fmin(age, 24 * SCHEDULER_RECENT_DAYS) - (age - hours);
     dst->jobs++;
     dst->completed += strcmp(f[3], "COMPLETED") == 0;
@@ -669,7 +602,7 @@ static int slurm_usage(struct scheduler *s, const char *account, time_t since,
         strftime(from, sizeof from, "%Y-%m-%dT%H:%M:%S", &tm);
     const char *const argv[] = {"sacct", "-a", "-X", "-T", "-n", "-P", "-A", account, "-S", from,
                                 "-E", "now", "-o", "Start,ElapsedRaw,AllocTRES,State", NULL};
-    int rc = command_query(slurm->place, argv, &c, e);
+    int rc = command_query(slurm->way.place, argv, &c, e);
     for (char *text = rc ? NULL : c.out.data; text && command_fields(&text, f, 4);)
         add_usage(f, time(NULL), dst);
     child_destroy(&c);
@@ -680,7 +613,7 @@ static void slurm_close(struct scheduler *s)
 {
     struct slurm *slurm = s->priv;
 
-    helper_destroy(slurm->helper);
+    free(slurm->cluster.partitions);
     free(slurm);
 }
 
@@ -701,11 +634,9 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
     if (!slurm)
         return NULL;
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
-    slurm->place = config->sandbox ? &slurm->sandbox : NULL;
     slurm->clusters = config->clusters;
-    if (!config->sandbox || sandbox_find(&slurm->sandbox, e) == 0)
-        slurm->helper = helper_create(slurm->place, config->interface, e);
-    if (!slurm->helper) {
+    if ((config->sandbox && sandbox_find(&slurm->sandbox, e)) ||
+        query_open(&slurm->way, config->sandbox ? &slurm->sandbox : NULL, config->interface, e)) {
         free(slurm);
         return NULL;
     }

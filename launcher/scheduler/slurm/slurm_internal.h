@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm: jobs are submitted, tested, cancelled and released by its commands; a helper program
- * answers queries.
+/* Slurm: jobs are submitted, tested, cancelled and released by its commands, which also answer
+ * queries, or libslurm does.
  *
  *   scheduler_slurm.c (scheduler_ops) -> sbatch, scancel, scontrol
- *                                     -> helper.c ==pipe==> serve.c -> unetctl-slurm.c, by libslurm
- *                                                                      or unetctl-slurm-commands.c
+ *                                     -> query.c -> scontrol, sinfo, squeue, sacct
+ *                                                or unetctl-slurm, by libslurm (PROTOCOL.md)
  *
- * The pipe has one JSON object per line (PROTOCOL.md). It is there because libslurm ends its
- * process on many errors, is under the GPL, and changes with each release. serve.h is the interface
- * of the two programs, this header what all files of the room share.
+ * unetctl-slurm is a program of its own because libslurm ends its process on many errors, is under
+ * the GPL, and changes with each release.
  *
  * Nothing is called from outside: scheduler_slurm_open (scheduler.h) returns struct scheduler. A
  * refusal is a number (enum cause), with what a user can do about it; whether a job may exist after
  * sbatch failed is never guessed: then its answer is lost, and its tag is queried.
  *
  * Read scheduler_slurm.c from scheduler_slurm_open on, then cause.c (refusals, reasons, limits),
- * command.c (how commands run, and messages of the protocol), helper.c and serve.c. */
+ * command.c (how commands run) and query.c. */
 #pragma once
 
 #include "src/base.h"
-
-#include <jansson.h>
 
 #include "launcher/host/child.h"
 #include "launcher/sandbox/sandbox.h"
@@ -58,6 +55,9 @@ enum cause cause_of_sbatch(const char *said);
 /* Returns what a user can do about it, or "". */
 const char *cause_advice(enum cause cause);
 
+/* Makes e, the text of a refusal, "Slurm: TEXT; ADVICE" with ERR_SCHED. Returns -1. */
+int cause_refuse(enum cause cause, struct err *e);
+
 /* Returns whether a job that is refused for this cause in a check would only wait if it were
  * submitted. away is the number of nodes of its partition that are down, drained or do not
  * respond. */
@@ -80,7 +80,7 @@ enum cause limits_explain(const struct sandbox *sandbox, const struct job_option
 
 /* Runs one of Slurm's commands, without a shell and without the variables of another job
  * or the user's options for these commands, and says why it failed. Queries print times as seconds
- * since 1970. */
+ * since 1970, but in a sandbox. */
 
 /* Of struct child: replaces the child by argv in this sandbox. */
 void command_enter(void *sandbox, char *const argv[]);
@@ -95,9 +95,6 @@ int command_run(const struct sandbox *sandbox, const struct child *child, struct
 /* Does so for argv (NULL-terminated). A command that fails is an error, too. */
 int command_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
                 struct err *e);
-
-/* Runs argv here. Returns NULL, or the refusal of a command that failed or cannot be started. */
-json_t *command_ask(const char *const argv[], struct child_end *dst);
 
 /* Copies the value of a setting in the output of `scontrol show config`, or "". Returns dst. */
 const char *command_setting(const char *config, const char *name, char *dst, size_t size);
@@ -119,55 +116,71 @@ int command_explain(const char *name, const struct child_end *end, struct err *e
 #define COMMAND_FIELDS_MAX 14
 bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count);
 
-/* Returns seconds since 1970, or 0 for "N/A", "NONE" and "Unknown". */
-json_int_t command_seconds(const char *text);
+/* Decodes a time of a query, or one of another text of Slurm's, which is local time. Returns 0 for
+ * "N/A", "NONE" and "Unknown". */
+time_t command_time(const char *text);
 
 /* Decodes an exit code. squeue prints a wait status up to 22.05 and CODE:SIGNAL since then;
  * sacct prints the latter. */
 void command_exit(const char *text, int *code, int *signal);
 
-/* Members of queries to the helper, and refusals in its answers (PROTOCOL.md). */
+/* What the cluster has. Slurm may withhold partitions from a user. */
+struct cluster {
+    struct cluster_partition {
+        struct scheduler_partition known;
+        bool is_default;
+        int total; /* all its nodes; Slurm may not show some: PrivateData=nodes, or powered-down
+                    * nodes of a cloud */
+    } * partitions;
+    size_t count, capacity;
+    bool is_private; /* Slurm does not show its partitions to this user */
+};
 
-/* The number of the protocol, which helpers answer to "hello". It changes with a release whose
- * helper and an earlier unetctl, or the reverse, would misunderstand each other. */
-#define MESSAGE_PROTOCOL 3
+/* Adds the types of a list, between commas, that are not in types, and that fit. */
+void cluster_add_types(char types[SCHEDULER_TYPES_SIZE], const char *list);
 
-/* Return an answer that refuses with this reason, for CAUSE_OTHER or another cause. */
-#define message_refuse(...) message_refuse_for(CAUSE_OTHER, __VA_ARGS__)
-#define message_refuse_for(cause, ...) json_pack("{s:b, s:i, s:o}", "ok", 0, "code", (int)(cause), \
-                                                 "error", json_sprintf(__VA_ARGS__))
+/* What is needed of slurm.conf. */
+struct slurm_config {
+    char cluster[256];
+    bool hides_jobs;        /* users are shown only their own (PrivateData=jobs) */
+    bool has_slurmdbd;
+    char jobcomp[PATH_MAX]; /* the file of jobcomp/filetxt, or "" */
+};
 
-/* Returns the cause of a refusal; of another answer CAUSE_OTHER. */
-enum cause message_cause(const json_t *answer);
+/* Which jobs: those with these numbers, of any user, or those whose tag begins with prefix, of this
+ * user or of everybody. */
+struct jobs_query {
+    const struct scheduler_ids *ids; /* NULL: by prefix */
+    const char *prefix;
+    bool everybody;
+};
 
-/* Adds the words of a list, between commas, that text lacks, and that fit. */
-void message_add_words(char *text, size_t size, const char *list);
+/* Where and how Slurm is asked. */
+struct query_way {
+    const struct sandbox *place; /* NULL: this machine's Slurm */
+    char library[PATH_MAX];      /* the program of libslurm; "": Slurm's commands are run */
+    bool may_change; /* to Slurm's commands, where that cannot start or does not fit */
+    char why[ERR_TEXT_SIZE]; /* they are run, to be logged at their first answer; or "" */
+};
 
-/* Returns an object that has the strings of the list as keys. */
-json_t *message_index_ids(const json_t *ids);
+/* The first word of the program of libslurm, which it compares with its own. It changes with a
+ * release whose program and an earlier unetctl, or the reverse, would misunderstand each other. */
+#define QUERY_PROTOCOL "4"
 
-/* Appends the strings of the list, joined by commas. */
-void message_add_ids(struct buf *dst, const json_t *ids);
+/* Finds the program of libslurm. interface: "library", "commands", or NULL or "auto": the library,
+ * or the commands if its program is missing, cannot start or does not fit the cluster's release.
+ * place must outlive way. Returns 0, or -1 with ERR_SCHED if the program is not installed. */
+int query_open(struct query_way *way, const struct sandbox *place, const char *interface,
+               struct err *e);
 
-/* Returns a text as JSON; "" for NULL and for text that is not UTF-8. */
-json_t *message_string(const char *text);
+/* Each returns 0, or -1 with ERR_SCHED. query_cluster fills dst, which is empty; query_jobs appends
+ * to dst. */
+int query_config(const struct query_way *way, struct slurm_config *dst, struct err *e);
+int query_cluster(struct query_way *way, struct cluster *dst, struct err *e);
+int query_jobs(struct query_way *way, const struct jobs_query *q, struct scheduler_found *dst,
+               struct err *e);
 
-/* The client of a helper program that queries Slurm, in a conversation of JSON lines
- * (launcher/scheduler/slurm/PROTOCOL.md). */
-
-struct helper;
-
-/* Creates the client of a helper program. sandbox is copied; NULL means this machine's Slurm.
- * interface is "library" (unetctl-slurm), "commands" (unetctl-slurm-commands), or NULL or
- * "auto": the library, or the commands if the library's program is missing, cannot start or does
- * not fit the cluster's release. The program starts with the first request, and if it has ended,
- * again with the next. NULL with ERR_SCHED if the program is not installed, or with ERR_INTERNAL
- * if memory ran out. */
-struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e);
-void helper_destroy(struct helper *h);
-
-/* Sends a request, which is released, and waits for its answer, which the caller releases. NULL
- * with ERR_SCHED if the helper refused or could not be started, so that nothing was done; NULL
- * with ERR_CONFIG if the request is NULL or not UTF-8; NULL with ERR_INTERNAL if the request was
- * sent but its answer was lost. */
-json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
+/* Appends what the accounting, or a readable JobCompLoc, knows of jobs with these numbers; sets
+ * dst->is_answered. A job that had all CPUs of its nodes has its energy, if that was counted. */
+void query_past(const struct query_way *way, const struct slurm_config *config,
+                const struct scheduler_ids *ids, struct scheduler_found *dst);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl-slurm: Slurm's C interface as JSON lines (PROTOCOL.md).
+/* unetctl-slurm prints what Slurm's commands print, by libslurm (PROTOCOL.md).
  *
  * The only program that links libslurm: libslurm ends its process when it finds no usable
  * configuration, is under the GPL, and changes its ABI with each release. */
@@ -11,18 +11,12 @@
 #include <sys/wait.h>
 
 #include "launcher/scheduler/scheduler.h"
-#include "launcher/scheduler/slurm/serve.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
 
 /* The differences between the releases of Slurm from 22.05 to 26.05. No other file is compiled
  * differently for another release. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
 #error "unetctl-slurm needs Slurm 22.05 or later; configure --without-slurm leaves it out"
-#endif
-
-/* slurm_free_conf has this name from 26.05. */
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
-#define slurm_free_conf slurm_free_ctl_conf
 #endif
 
 /* ---- names, as squeue prints them; no header of Slurm declares functions that return them ---- */
@@ -174,12 +168,12 @@ static bool differs_from_commands(void)
 {
     static const char *const argv[] = {"scontrol", "--version", NULL};
     struct child_end c;
+    struct err ignored;
     int major, minor;
 
-    json_t *refusal = command_ask(argv, &c);
-    bool differs = !refusal && sscanf(c.out.data, "slurm%*[^0-9]%d.%d", &major, &minor) == 2 &&
+    bool differs = command_query(NULL, argv, &c, &ignored) == 0 &&
+                   sscanf(c.out.data, "slurm%*[^0-9]%d.%d", &major, &minor) == 2 &&
                    (major != RELEASE_MAJOR || minor != RELEASE_MINOR);
-    json_decref(refusal);
     child_destroy(&c);
     return differs;
 }
@@ -192,34 +186,19 @@ static bool is_incompatible(int code)
            ((code == SLURM_ERROR || code == SLURM_UNEXPECTED_MSG_ERROR) && differs_from_commands());
 }
 
-/* Returns the refusal with Slurm's text for the code. */
-static json_t *refusal_of_slurm(int code)
+/* Prints Slurm's text for the code. Returns the exit code. */
+static int refuse(int code)
 {
-    if (is_incompatible(code))
-        return message_refuse_for(CAUSE_INCOMPATIBLE, "the cluster does not understand libslurm of "
-                                  "release %d.%02d (%s)", RELEASE_MAJOR, RELEASE_MINOR,
-                                  slurm_strerror(code));
-    return message_refuse_for(cause_find(slurm_strerror(code), CAUSE_OTHER), "%s",
-                              slurm_strerror(code));
+    if (!is_incompatible(code)) {
+        fprintf(stderr, "%s\n", slurm_strerror(code));
+        return ERR_SCHED;
+    }
+    fprintf(stderr, "the cluster does not understand libslurm of release %d.%02d (%s)\n",
+            RELEASE_MAJOR, RELEASE_MINOR, slurm_strerror(code));
+    return ERR_INTERNAL;
 }
 
 /* ---- the cluster ---- */
-
-static json_t *library_load_config(struct slurm_config *dst)
-{
-    slurm_conf_t *conf;
-
-    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
-        return refusal_of_slurm(errno);
-    const char *accounting = conf->accounting_storage_type, *jobcomp = conf->job_comp_type;
-    snprintf(dst->cluster, sizeof dst->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
-    dst->hides_jobs = (conf->private_data & PRIVATE_DATA_JOBS) != 0;
-    dst->has_slurmdbd = accounting && strstr(accounting, "slurmdbd");
-    if (jobcomp && strstr(jobcomp, "filetxt") && conf->job_comp_loc)
-        snprintf(dst->jobcomp, sizeof dst->jobcomp, "%s", conf->job_comp_loc);
-    slurm_free_conf(conf);
-    return NULL;
-}
 
 /* Returns whether a node in this state is away. After its restart the controller knows nothing of
  * its nodes for a while. */
@@ -231,136 +210,122 @@ static bool is_away(uint32_t state)
            (state & (NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_NO_RESPOND)) != 0;
 }
 
-static int minutes_of(uint32_t limit)
+static int print_partitions(void)
 {
-    return limit == INFINITE || limit == NO_VAL || limit > INT_MAX ? 0 : (int)limit;
+    partition_info_msg_t *all;
+
+    if (slurm_load_partitions(0, &all, SHOW_ALL) != SLURM_SUCCESS)
+        return refuse(errno);
+    for (uint32_t i = 0; i < all->record_count; i++) {
+        const partition_info_t *p = &all->partition_array[i];
+        bool limited = p->max_time != INFINITE && p->max_time != NO_VAL && p->max_time <= INT_MAX;
+        printf("PartitionName=%s Default=%s MaxTime=%u TotalNodes=%u\n", p->name,
+               p->flags & PART_FLAG_DEFAULT ? "YES" : "NO", limited ? p->max_time : 0,
+               p->total_nodes);
+    }
+    slurm_free_partition_info_msg(all);
+    return 0;
 }
 
-/* nodes: NULL if Slurm does not show them. Single nodes that it does not show have no name. */
-static bool fill_partition(struct cluster *dst, const partition_info_t *p,
-                           const node_info_msg_t *nodes)
+/* Prints the nodes of a partition. Those that Slurm does not show have no name. */
+static void print_nodes_of(const partition_info_t *p, const node_info_msg_t *nodes)
 {
-    struct cluster_partition *to = cluster_add(dst, p->name ? p->name : "");
-    const int32_t *pair = p->node_inx;
-
-    if (!to)
-        return false;
-    to->is_default = (p->flags & PART_FLAG_DEFAULT) != 0;
-    to->max_time_min = minutes_of(p->max_time);
-    for (; nodes && pair && pair[0] >= 0; pair += 2)
+    for (const int32_t *pair = p->node_inx; pair && pair[0] >= 0; pair += 2)
         for (int32_t i = pair[0]; i <= pair[1] && i < (int32_t)nodes->record_count; i++) {
             const node_info_t *node = &nodes->node_array[i];
             if (node->name)
-                cluster_add_node(to, node->cpus, node->gres, is_away(node->node_state));
+                printf("%s|%u|%s|%s\n", p->name, node->cpus,
+                       is_away(node->node_state) ? "down" : "up", node->gres ? node->gres : "");
         }
-    cluster_set_total(to, (int)p->total_nodes);
-    return true;
 }
 
-/* PrivateData of slurm.conf withholds partitions and nodes from users. */
-static json_t *library_load_cluster(struct cluster *dst)
+static int print_nodes(void)
 {
-    partition_info_msg_t *partitions = NULL;
+    partition_info_msg_t *partitions;
     node_info_msg_t *nodes = NULL;
-    bool is_whole = true;
-    int code = slurm_load_partitions(0, &partitions, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
 
-    dst->is_private = code == ESLURM_ACCESS_DENIED;
-    if (!code)
-        code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
-    if (code == ESLURM_ACCESS_DENIED)
-        code = 0;
-    for (uint32_t i = 0; !code && partitions && is_whole && i < partitions->record_count; i++)
-        is_whole = fill_partition(dst, &partitions->partition_array[i], nodes);
-    if (nodes)
-        slurm_free_node_info_msg(nodes);
-    if (partitions)
-        slurm_free_partition_info_msg(partitions);
+    if (slurm_load_partitions(0, &partitions, SHOW_ALL) != SLURM_SUCCESS)
+        return refuse(errno);
+    int code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
+    for (uint32_t i = 0; !code && i < partitions->record_count; i++)
+        print_nodes_of(&partitions->partition_array[i], nodes);
+    slurm_free_partition_info_msg(partitions);
     if (code)
-        return refusal_of_slurm(code);
-    return is_whole ? NULL : message_refuse("out of memory");
+        return refuse(code);
+    slurm_free_node_info_msg(nodes);
+    return 0;
 }
 
 /* ---- jobs ---- */
 
-static json_t *describe_job(const slurm_job_info_t *info)
+/* Prints a text, which may be NULL, without what would end its field or its line. */
+static void print_text(const char *text)
 {
-    int status = (int)info->exit_code;
-    const char *reason = info->state_desc ? info->state_desc : names_reason(info->state_reason);
+    for (; text && *text; text++)
+        putchar(*text == '|' || (unsigned char)*text < ' ' ? ' ' : *text);
+}
+
+static void print_job(const slurm_job_info_t *j)
+{
+    int status = (int)j->exit_code;
     /* Slurm gives the name only where slurm.conf says so. */
-    const struct passwd *user = info->user_name ? NULL : getpwuid(info->user_id);
-    const char *user_name = user ? user->pw_name : info->user_name;
-    struct job_state j = {.uid = (long)info->user_id, .restarts = (int)info->restart_cnt,
-                          .submitted = info->submit_time};
+    const struct passwd *user = j->user_name ? NULL : getpwuid(j->user_id);
+    const char *const texts[] = {user ? user->pw_name : j->user_name,
+                                 j->state_desc ? j->state_desc : names_reason(j->state_reason),
+                                 j->nodes, j->comment, j->name};
 
-    job_state_set(&j, names_state(info->job_state));
-    snprintf(j.id, sizeof j.id, "%u", info->job_id);
-    snprintf(j.user, sizeof j.user, "%s", user_name ? user_name : "");
-    snprintf(j.reason, sizeof j.reason, "%s", reason);
-    snprintf(j.nodes, sizeof j.nodes, "%s", info->nodes ? info->nodes : "");
-    snprintf(j.tag, sizeof j.tag, "%s", info->comment ? info->comment : "");
-    snprintf(j.name, sizeof j.name, "%s", info->name ? info->name : "");
-    /* The start of a pending job and the end of a running one are only estimates. */
-    j.started = j.phase == PHASE_PENDING ? 0 : info->start_time;
-    if (j.phase == PHASE_ENDED) {
-        j.ended = info->end_time;
-        j.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-        j.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    printf("%u|%s|%d:%d|%u|%lld|%lld|%lld|%u", j->job_id, state_name(names_state(j->job_state)),
+           WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+           WIFSIGNALED(status) ? WTERMSIG(status) : 0, j->restart_cnt, (long long)j->submit_time,
+           (long long)j->start_time, (long long)j->end_time, j->user_id);
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        putchar('|');
+        print_text(texts[i]);
     }
-    return job_state_encode(&j);
+    putchar('\n');
 }
 
-static json_t *library_query(const char *prefix, bool everybody, json_t *list)
+/* Prints the jobs that have one of the ids, a list between commas, or those of this user or of all
+ * whose comment begins with value. Slurm has no request for several jobs. */
+static int print_jobs(const char *whose, const char *value)
 {
-    job_info_msg_t *jobs;
-    int rc = everybody ? slurm_load_jobs(0, &jobs, SHOW_ALL)
-                       : slurm_load_job_user(&jobs, getuid(), SHOW_ALL);
-
-    if (rc != SLURM_SUCCESS) /* ESLURM_INVALID_JOB_ID: the user has no jobs */
-        return errno == ESLURM_INVALID_JOB_ID ? NULL : refusal_of_slurm(errno);
-    for (uint32_t i = 0; i < jobs->record_count; i++) {
-        const slurm_job_info_t *j = &jobs->job_array[i];
-        if (j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0)
-            json_array_append_new(list, describe_job(j));
-    }
-    slurm_free_job_info_msg(jobs);
-    return NULL;
-}
-
-/* Asks for all jobs, like squeue: there is no request for several. */
-static json_t *library_lookup(const json_t *ids, json_t *list)
-{
+    bool by_ids = strcmp(whose, "ids") == 0;
     job_info_msg_t *jobs;
     char id[16];
 
-    if (slurm_load_jobs(0, &jobs, SHOW_ALL) != SLURM_SUCCESS)
-        return refusal_of_slurm(errno);
-    json_t *wanted = message_index_ids(ids);
+    int rc = strcmp(whose, "own") == 0 ? slurm_load_job_user(&jobs, getuid(), SHOW_ALL)
+                                       : slurm_load_jobs(0, &jobs, SHOW_ALL);
+    if (rc != SLURM_SUCCESS) /* ESLURM_INVALID_JOB_ID: the user has no jobs */
+        return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(errno);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
-        snprintf(id, sizeof id, "%u", jobs->job_array[i].job_id);
-        if (json_object_get(wanted, id))
-            json_array_append_new(list, describe_job(&jobs->job_array[i]));
+        const slurm_job_info_t *j = &jobs->job_array[i];
+        int n = snprintf(id, sizeof id, "%u", j->job_id);
+        if (by_ids ? text_has_word(value, id, (size_t)n)
+                   : j->comment && strncmp(j->comment, value, strlen(value)) == 0)
+            print_job(j);
     }
-    json_decref(wanted);
     slurm_free_job_info_msg(jobs);
-    return NULL;
+    return 0;
 }
-
-/* Usable between slurm_init and slurm_fini. */
-static const struct slurm_interface library = {.load_config = library_load_config,
-                                        .load_cluster = library_load_cluster,
-                                        .query = library_query,
-                                        .lookup = library_lookup};
 
 int main(int argc, char **argv)
 {
-    int code = serve_check_start(argc, argv);
+    const char *protocol = argc > 2 ? argv[1] : "none", *what = argc > 2 ? argv[2] : "";
+    int rc = ERR_USAGE;
 
-    if (code)
-        return code;
-    unsetenv("SLURM_DEBUG_FLAGS"); /* sbatch's; from 24.11 on libslurm ends if it has a wrong one */
+    if (strcmp(protocol, QUERY_PROTOCOL) != 0) {
+        fprintf(stderr, "%s is of version " PACKAGE_VERSION " and speaks protocol " QUERY_PROTOCOL
+                "; what started it speaks protocol %s: install both from one version\n", argv[0],
+                protocol);
+        return rc;
+    }
     slurm_init(NULL);
-    serve(&library);
+    if (strcmp(what, "partitions") == 0)
+        rc = print_partitions();
+    else if (strcmp(what, "nodes") == 0)
+        rc = print_nodes();
+    else if (strcmp(what, "jobs") == 0 && argc > 4)
+        rc = print_jobs(argv[3], argv[4]);
     slurm_fini();
-    return 0;
+    return rc;
 }

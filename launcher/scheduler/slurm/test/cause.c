@@ -64,12 +64,8 @@ int main(void)
            strstr(cause_advice(CAUSE_FEATURE), "slurm.constraint") && !*cause_advice(CAUSE_LOST),
        "what a user can correct has its advice");
 
-    json_t *refusal = message_refuse_for(CAUSE_FULL, "%d jobs", 5), *plain = message_refuse("no");
-    ok(message_cause(refusal) == CAUSE_FULL && json_is_false(json_object_get(refusal, "ok")),
-       "a refusal carries its cause");
-    is_str(json_string_value(json_object_get(refusal, "error")), "5 jobs", "and its text");
-    ok(message_cause(plain) == CAUSE_OTHER, "a plain one has no other");
-    json_decref(refusal);
-    json_decref(plain);
+    struct err e = {.text = "no gres"};
+    ok(cause_refuse(CAUSE_GRES, &e) == -1 && e.code == ERR_SCHED &&
+           strncmp(e.text, "Slurm: no gres; no node has", 27) == 0, "a refusal is: %s", e.text);
     return done_testing();
 }
