@@ -110,24 +110,6 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
 
 /* ---- record.jsonl ---- */
 
-#define KIND_SIZE 16
-#define MOST_NUMBERS 32
-#define EXACT_DIGITS 15 /* a double has every whole number of so many */
-
-/* A line. Most have nothing but a kind and numbers, for which a tree takes several times as long:
- * then tree is NULL. */
-struct record_line {
-    char kind[KIND_SIZE];
-    struct number {
-        const char *key; /* of length bytes, in the text */
-        size_t length;
-        double value;
-        bool is_whole;
-    } numbers[MOST_NUMBERS];
-    size_t count;
-    json_t *tree;
-};
-
 struct record_reader {
     const char *path;
     size_t line;
@@ -145,121 +127,29 @@ static int refuse_record(struct record_reader *r, const char *what, const char *
                    key, *key ? "'" : "");
 }
 
-/* ---- the numbers of a line */
-
-static const struct number *find_listed(const struct record_line *l, const char *key, size_t length)
+static double optional_number(const json_t *o, const char *key)
 {
-    for (size_t i = 0; i < l->count; i++)
-        if (l->numbers[i].length == length && memcmp(l->numbers[i].key, key, length) == 0)
-            return &l->numbers[i];
-    return NULL;
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* Returns the number of that key, whose value is NaN if there is none. */
-static struct number find_number(const struct record_line *l, const char *key)
+static int require_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
 {
-    const struct number *listed = find_listed(l, key, strlen(key));
-    const json_t *v = json_object_get(l->tree, key);
-
-    if (listed)
-        return *listed;
-    return (struct number){.value = json_is_number(v) ? json_number_value(v) : NAN,
-                           .is_whole = json_is_integer(v)};
-}
-
-static double optional_number(const struct record_line *l, const char *key)
-{
-    return find_number(l, key).value;
-}
-
-static int require_number(struct record_reader *r, const struct record_line *l, const char *key,
-                          double *dst)
-{
-    *dst = optional_number(l, key);
+    *dst = optional_number(o, key);
     return isfinite(*dst) ? 0 : refuse_record(r, "there is no number", key);
 }
 
-static int require_integer(struct record_reader *r, const struct record_line *l, const char *key,
-                           long min, long *dst)
+static int require_integer(struct record_reader *r, const json_t *o, const char *key, long min,
+                           long *dst)
 {
-    struct number n = find_number(l, key);
-    bool fits = n.is_whole && n.value >= (double)min && n.value <= INT_MAX;
+    const json_t *v = json_object_get(o, key);
+    json_int_t n = json_integer_value(v);
+    bool fits = json_is_integer(v) && n >= min && n <= INT_MAX;
 
-    *dst = fits ? (long)n.value : 0;
+    *dst = fits ? (long)n : 0;
     return fits ? 0 : refuse_record(r, "there is no whole number in its bounds at", key);
 }
-
-/* Returns what follows the token, which blanks may precede, or NULL. */
-static const char *skip(const char *p, const char *token)
-{
-    size_t n = strlen(token);
-
-    p += strspn(p, " ");
-    return strncmp(p, token, n) == 0 ? p + n : NULL;
-}
-
-static size_t count_digits(const char *p)
-{
-    size_t n = 0;
-
-    while (isdigit((unsigned char)p[n]))
-        n++;
-    return n;
-}
-
-static size_t count_letters(const char *p)
-{
-    size_t n = 0;
-
-    while (islower((unsigned char)p[n]) || isdigit((unsigned char)p[n]) || p[n] == '_')
-        n++;
-    return n;
-}
-
-/* Returns the end of a number of JSON, or NULL: also of a whole one that may not be exact. */
-static const char *scan_number(const char *p, struct number *dst)
-{
-    char *end;
-
-    p += strspn(p, " ");
-    size_t n = count_digits(p + (*p == '-')), zero = p[*p == '-'] == '0';
-    if (n == 0 || n > EXACT_DIGITS || (zero && n > 1))
-        return NULL;
-    dst->value = strtod(p, &end);
-    p += n + (*p == '-');
-    dst->is_whole = end == p;
-    if (!isfinite(dst->value) || (*p == '.' && count_digits(p + 1) == 0))
-        return NULL;
-    return dst->is_whole || strchr(".eE", *p) ? end : NULL;
-}
-
-/* Reads {"kind":"WORD","KEY":NUMBER,...}. Returns false for every other line, and for what is not
- * JSON. */
-static bool scan_line(const char *text, struct record_line *dst)
-{
-    const char *p = skip(text, "{");
-
-    dst->count = 0;
-    if (!p || !(p = skip(p, "\"kind\"")) || !(p = skip(p, ":")) || !(p = skip(p, "\"")))
-        return false;
-    size_t n = count_letters(p);
-    if (n == 0 || n >= KIND_SIZE || p[n] != '"')
-        return false;
-    snprintf(dst->kind, KIND_SIZE, "%.*s", (int)n, p);
-    for (p += n + 1; dst->count < MOST_NUMBERS && skip(p, ","); dst->count++) {
-        struct number *item = &dst->numbers[dst->count];
-        if (!(p = skip(skip(p, ","), "\"")))
-            return false;
-        *item = (struct number){.key = p, .length = count_letters(p)};
-        if (p[item->length] != '"' || find_listed(dst, p, item->length) ||
-            strncmp(p, "kind\"", 5) == 0 || !(p = skip(p + item->length + 1, ":")) ||
-            !(p = scan_number(p, item)))
-            return false;
-    }
-    return (p = skip(p, "}")) && p[strspn(p, " \r")] == '\n';
-}
-
-/* ---- */
 
 static long optional_count(const json_t *o, const char *key)
 {
@@ -318,11 +208,11 @@ static void decode_versions(const json_t *o, char *dst, size_t size)
     buf_destroy(&text);
 }
 
-static int decode_run(struct record_reader *r, const struct record_line *l)
+static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     struct result *run = &d->run;
-    const json_t *o = l->tree, *over;
+    const json_t *over;
     long gpus, nodes;
 
     if (r->started)
@@ -335,9 +225,9 @@ static int decode_run(struct record_reader *r, const struct record_line *l)
         require_text(r, o, "run", run->run, sizeof run->run) ||
         require_text(r, o, "engine", run->engine, sizeof run->engine) ||
         require_text(r, o, "host", run->host, sizeof run->host) ||
-        require_integer(r, l, "gpus", 1, &gpus) || require_integer(r, l, "nodes", 1, &nodes) ||
-        require_integer(r, l, "seed", 0, &run->seed) ||
-        require_integer(r, l, "epochs", 1, &run->epochs))
+        require_integer(r, o, "gpus", 1, &gpus) || require_integer(r, o, "nodes", 1, &nodes) ||
+        require_integer(r, o, "seed", 0, &run->seed) ||
+        require_integer(r, o, "epochs", 1, &run->epochs))
         return -1;
     decode_versions(json_object_get(o, "versions"), run->versions, sizeof run->versions);
     decode_hosts(json_object_get(o, "hosts"), run->hosts, sizeof run->hosts);
@@ -363,12 +253,12 @@ static int decode_run(struct record_reader *r, const struct record_line *l)
 /* Estimates |G|^2 and tr(Sigma) from the gradient's squared norms over one rank's batch and over
  * the batch of all ranks. The batch sizes are in the epoch's line, or else in the run line. Both
  * estimates are NaN if a value is missing or the batches are not of different sizes. */
-static void estimate_gradient(const struct run_record *d, const struct record_line *l,
+static void estimate_gradient(const struct run_record *d, const json_t *o,
                               struct run_epoch *epoch)
 {
-    double local = optional_number(l, "grad_sq_local"), b = optional_number(l, "grad_batch_local");
-    double global = optional_number(l, "grad_sq_global");
-    double all = optional_number(l, "grad_batch_global");
+    double local = optional_number(o, "grad_sq_local"), b = optional_number(o, "grad_batch_local");
+    double global = optional_number(o, "grad_sq_global");
+    double all = optional_number(o, "grad_batch_global");
 
     b = isnan(b) ? (double)d->run.batch_per_gpu : b;
     all = isnan(all) ? (double)d->run.global_batch : all;
@@ -379,62 +269,62 @@ static void estimate_gradient(const struct run_record *d, const struct record_li
     epoch->grad_var = (local - global) / (1 / b - 1 / all);
 }
 
-static int decode_eval(struct record_reader *r, const struct record_line *l)
+static int decode_eval(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
-    double iou = optional_number(l, "iou");
+    double iou = optional_number(o, "iou");
     long epochs;
 
-    if (require_integer(r, l, "epochs", 1, &epochs))
+    if (require_integer(r, o, "epochs", 1, &epochs))
         return -1;
     if ((size_t)epochs > d->nepochs)
         return refuse_record(r, "a validation of an epoch that has no line", "");
-    double accuracy = optional_number(l, "accuracy");
+    double accuracy = optional_number(o, "accuracy");
     if (iou < 0 || iou > 1 || accuracy < 0 || accuracy > 1)
         return refuse_record(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
     d->epochs[epochs - 1].val_iou = iou;
     d->epochs[epochs - 1].val_accuracy = accuracy;
-    d->epochs[epochs - 1].val_loss = optional_number(l, "loss");
+    d->epochs[epochs - 1].val_loss = optional_number(o, "loss");
     return 0;
 }
 
-static int decode_record_epoch(struct record_reader *r, const struct record_line *l)
+static int decode_record_epoch(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
-    struct run_epoch epoch = {.images = optional_number(l, "images"),
-                              .data_s = optional_number(l, "data_s"),
-                              .comm_s = optional_number(l, "comm_s"),
-                              .val_iou = optional_number(l, "val_iou"),
-                              .val_accuracy = optional_number(l, "val_accuracy"),
-                              .val_loss = NAN, .train_iou = optional_number(l, "train_iou")};
+    struct run_epoch epoch = {.images = optional_number(o, "images"),
+                              .data_s = optional_number(o, "data_s"),
+                              .comm_s = optional_number(o, "comm_s"),
+                              .val_iou = optional_number(o, "val_iou"),
+                              .val_accuracy = optional_number(o, "val_accuracy"),
+                              .val_loss = NAN, .train_iou = optional_number(o, "train_iou")};
     double lr;
     long number;
 
-    if (require_integer(r, l, "epoch", 0, &number) ||
-        require_number(r, l, "seconds", &epoch.seconds) ||
-        require_number(r, l, "loss", &epoch.loss) || require_number(r, l, "lr", &lr))
+    if (require_integer(r, o, "epoch", 0, &number) ||
+        require_number(r, o, "seconds", &epoch.seconds) ||
+        require_number(r, o, "loss", &epoch.loss) || require_number(r, o, "lr", &lr))
         return -1;
     if ((size_t)number != d->nepochs)
         return refuse_record(r, "this is not the next epoch", "");
     if (epoch.seconds < 0 || epoch.images < 0)
         return refuse_record(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
-    estimate_gradient(d, l, &epoch);
+    estimate_gradient(d, o, &epoch);
     if (mem_grow(&d->epochs, d->nepochs, &d->capacity, sizeof *d->epochs, r->e))
         return -1;
     d->epochs[d->nepochs++] = epoch;
     return 0;
 }
 
-static int decode_steps(struct record_reader *r, const struct record_line *l)
+static int decode_steps(struct record_reader *r, const json_t *o)
 {
     struct run_epoch steps = {.loss = NAN, .data_s = NAN, .comm_s = NAN, .val_iou = NAN,
                               .val_accuracy = NAN, .val_loss = NAN, .train_iou = NAN,
                               .grad_sq = NAN, .grad_var = NAN};
     long before = r->step;
 
-    if (require_integer(r, l, "step", 1, &r->step) ||
-        require_number(r, l, "seconds", &steps.seconds) ||
-        require_number(r, l, "images", &steps.images))
+    if (require_integer(r, o, "step", 1, &r->step) ||
+        require_number(r, o, "seconds", &steps.seconds) ||
+        require_number(r, o, "images", &steps.images))
         return -1;
     if (r->step <= before || !(steps.seconds > 0) || !(steps.images > 0))
         return refuse_record(r, "steps that do not follow, or took no time or images", "");
@@ -446,12 +336,12 @@ static int decode_steps(struct record_reader *r, const struct record_line *l)
 
 /* Of a training that ended at its limit only the speed is known: its intervals, scaled to the
  * images of an epoch, take the place of its epochs. */
-static int decode_limited(struct record_reader *r, const struct record_line *l)
+static int decode_limited(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     double images;
 
-    if (require_number(r, l, "epoch_images", &images))
+    if (require_number(r, o, "epoch_images", &images))
         return -1;
     if (r->nsteps == 0 || !(images > 0))
         return refuse_record(r, "it ended at its limit, and there are no steps or images", "");
@@ -495,23 +385,22 @@ static void decode_resume(struct record_reader *r, const json_t *o)
         *dst = 0;
 }
 
-static int decode_quality(struct record_reader *r, const struct record_line *l)
+static int decode_quality(struct record_reader *r, const json_t *o)
 {
     struct result *run = &r->dst->run;
 
-    if (require_number(r, l, "training_time", &run->training_time) ||
-        require_number(r, l, "test_time", &run->test_time) ||
-        require_number(r, l, "iou", &run->quality.iou))
+    if (require_number(r, o, "training_time", &run->training_time) ||
+        require_number(r, o, "test_time", &run->test_time) ||
+        require_number(r, o, "iou", &run->quality.iou))
         return -1;
-    run->quality.accuracy = optional_number(l, "accuracy");
+    run->quality.accuracy = optional_number(o, "accuracy");
     if (result_by_accuracy(run) && !(run->quality.accuracy >= 0 && run->quality.accuracy <= 1))
         return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
     return run->quality.iou >= 0 && run->quality.iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
-static int decode_end(struct record_reader *r, const struct record_line *l)
+static int decode_end(struct record_reader *r, const json_t *o)
 {
-    const json_t *o = l->tree;
     struct run_record *d = r->dst;
     struct result *run = &d->run;
     char status[16];
@@ -522,17 +411,16 @@ static int decode_end(struct record_reader *r, const struct record_line *l)
         return -1;
     if (strcmp(status, "failed") == 0)
         return require_text(r, o, "error", NULL, 0) ||
-                       require_integer(r, l, "exit_code", 1, &code) ? -1 : 0;
+                       require_integer(r, o, "exit_code", 1, &code) ? -1 : 0;
     if (strcmp(status, "done"))
         return refuse_record(r, "unknown status", status);
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
-    run->quality.dice = optional_number(l, "dice");
-    const json_t *iou = json_object_get(json_object_get(o, "own_size"), "iou");
-    run->quality.iou_own_size = json_is_number(iou) ? json_number_value(iou) : NAN;
-    run->quality.constant = optional_number(l, "constant");
-    run->startup_s = optional_number(l, "startup_s");
-    run->energy.gpus_j = optional_number(l, "energy_j");
+    run->quality.dice = optional_number(o, "dice");
+    run->quality.iou_own_size = optional_number(json_object_get(o, "own_size"), "iou");
+    run->quality.constant = optional_number(o, "constant");
+    run->startup_s = optional_number(o, "startup_s");
+    run->energy.gpus_j = optional_number(o, "energy_j");
     run->kernels.checked = (int)optional_count(o, "kernels_checked");
     result_set_text(run->kernels.refused, sizeof run->kernels.refused,
                     jsonio_text(o, "kernels_refused"));
@@ -541,47 +429,43 @@ static int decode_end(struct record_reader *r, const struct record_line *l)
     bool by_accuracy = strcmp(jsonio_text(o, "metric"), "accuracy") == 0;
     result_set_text(run->quality.metric, sizeof run->quality.metric, by_accuracy ? "accuracy" : "iou");
     bool limited = json_is_true(json_object_get(o, "limited"));
-    return limited ? decode_limited(r, l) : decode_quality(r, l);
+    return limited ? decode_limited(r, o) : decode_quality(r, o);
 }
 
-static int decode_kind(struct record_reader *r, const struct record_line *l)
+static int decode_kind(struct record_reader *r, const json_t *o)
 {
+    const char *kind = json_string_value(json_object_get(o, "kind"));
+
+    if (!kind)
+        return refuse_record(r, "this is not a line of a record: there is no", "kind");
     if (r->ended)
         return refuse_record(r, "there is a line after the end line", "");
-    if (strcmp(l->kind, "run") == 0)
-        return decode_run(r, l);
+    if (strcmp(kind, "run") == 0)
+        return decode_run(r, o);
     if (!r->started)
         return refuse_record(r, "the first line must be of the kind", "run");
-    if (strcmp(l->kind, "resume") == 0)
-        decode_resume(r, l->tree);
-    if (strcmp(l->kind, "epoch") == 0)
-        return decode_record_epoch(r, l);
-    if (strcmp(l->kind, "eval") == 0)
-        return decode_eval(r, l);
-    if (strcmp(l->kind, "steps") == 0)
-        return decode_steps(r, l);
-    if (strcmp(l->kind, "end") == 0)
-        return decode_end(r, l);
+    if (strcmp(kind, "resume") == 0)
+        decode_resume(r, o);
+    if (strcmp(kind, "epoch") == 0)
+        return decode_record_epoch(r, o);
+    if (strcmp(kind, "eval") == 0)
+        return decode_eval(r, o);
+    if (strcmp(kind, "steps") == 0)
+        return decode_steps(r, o);
+    if (strcmp(kind, "end") == 0)
+        return decode_end(r, o);
     return 0; /* progress, and kinds that the schema may add */
 }
 
 static int decode_record_line(struct record_reader *r, const char *text, size_t n)
 {
-    struct record_line line;
     json_error_t why;
+    json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
 
-    line.tree = NULL;
-    if (scan_line(text, &line))
-        return decode_kind(r, &line);
-    line.count = 0;
-    line.tree = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    if (!line.tree)
+    if (!line)
         return refuse_record(r, "this is not JSON:", why.text);
-    const char *kind = json_string_value(json_object_get(line.tree, "kind"));
-    snprintf(line.kind, KIND_SIZE, "%s", kind ? kind : "");
-    int rc = kind ? decode_kind(r, &line)
-                  : refuse_record(r, "this is not a line of a record: there is no", "kind");
-    json_decref(line.tree);
+    int rc = decode_kind(r, line);
+    json_decref(line);
     return rc;
 }
 
