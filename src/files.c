@@ -365,6 +365,11 @@ int files_scan(const char *path, struct dirent ***list, int (*choose)(const stru
     return n;
 }
 
+int files_are_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
 static void empty_folder(int fd)
 {
     DIR *d = fdopendir(fd);

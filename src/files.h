@@ -64,6 +64,9 @@ DIR *files_list(const char *path);
 int files_scan(const char *path, struct dirent ***list, int (*choose)(const struct dirent *),
                int (*compare)(const struct dirent **, const struct dirent **));
 
+/* Chooses for files_scan the names that do not begin with a dot. */
+int files_are_shown(const struct dirent *entry);
+
 /* Removes a folder with all that is in it, as far as it can. A link is left alone. */
 void files_remove_tree(const char *path);
 

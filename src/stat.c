@@ -13,6 +13,11 @@ double stat_mean(const double *src, size_t n)
     return n ? sum / (double)n : NAN;
 }
 
+bool stat_are_same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
 double stat_stddev(const double *src, size_t n)
 {
     double mean = stat_mean(src, n), sum = 0;

@@ -10,6 +10,9 @@ double stat_mean(const double *src, size_t n);
 /* Sorts values in place, ascending; there is no NaN among them. */
 void stat_sort(double *values, size_t n);
 
+/* Returns whether both are equal, or both NaN. */
+bool stat_are_same(double a, double b);
+
 /* Sample standard deviation (denominator n - 1), computed in two passes. */
 double stat_stddev(const double *src, size_t n);
 

@@ -63,6 +63,11 @@ bool filename_is_utf8(const char *name)
     return true;
 }
 
+bool text_begins(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 bool text_has_word(const char *list, const char *word, size_t n)
 {
     for (size_t m; *list; list += m + (list[m] != 0)) {
@@ -166,7 +171,7 @@ static bool is_formula(const char *text)
     while ((n = *text == ' ' ? 1 : control_size(text)))
         text += n;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strncmp(text, signs[i], strlen(signs[i])) == 0)
+        if (text_begins(text, signs[i]))
             return true;
     return false;
 }

@@ -46,6 +46,9 @@ static inline char *control_blank(char *text)
  * NUL), or 0 if it is invalid (RFC 3629: also if it is not the shortest form, or a surrogate). */
 size_t utf8_size(const char *p);
 
+/* Returns whether text begins with start. */
+bool text_begins(const char *text, const char *start);
+
 /* Returns whether list, words between blanks or commas, has word[0..n). */
 bool text_has_word(const char *list, const char *word, size_t n);
 

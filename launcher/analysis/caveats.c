@@ -358,7 +358,7 @@ static void add_seen(struct decision *d, const struct series *s)
     size_t n = 0;
 
     for (size_t i = 0; i < s->nrows; i++)
-        if (strncmp(s->rows[i].note, RESULT_NOTE_SEEN, strlen(RESULT_NOTE_SEEN)) == 0 && n++ == 0)
+        if (text_begins(s->rows[i].note, RESULT_NOTE_SEEN) && n++ == 0)
             first = &s->rows[i];
     if (n)
         add_caveat(d, CAVEAT_SEEN_GPUS,

@@ -233,11 +233,6 @@ int compare_times(struct comparison *c, const struct result *a, size_t na, const
     return 0;
 }
 
-static bool are_equal(double x, double y)
-{
-    return x == y || (isnan(x) && isnan(y));
-}
-
 static bool have_equal_losses(const struct result *x, const struct result *y)
 {
     const struct curve *a = x->curve, *b = y->curve;
@@ -245,17 +240,17 @@ static bool have_equal_losses(const struct result *x, const struct result *y)
     if (isnan(x->loss) || x->loss != y->loss || x->epochs != y->epochs)
         return false;
     for (size_t i = 0; a && b && i < a->n && i < b->n; i++)
-        if (!are_equal(a->loss[i], b->loss[i]))
+        if (!stat_are_same(a->loss[i], b->loss[i]))
             return false;
     return true;
 }
 
 static bool are_same_run(const struct result *x, const struct result *y)
 {
-    return have_equal_losses(x, y) && are_equal(x->quality.iou, y->quality.iou) &&
-           are_equal(x->quality.dice, y->quality.dice) &&
-           are_equal(x->quality.accuracy, y->quality.accuracy) &&
-           are_equal(x->quality.value, y->quality.value);
+    return have_equal_losses(x, y) && stat_are_same(x->quality.iou, y->quality.iou) &&
+           stat_are_same(x->quality.dice, y->quality.dice) &&
+           stat_are_same(x->quality.accuracy, y->quality.accuracy) &&
+           stat_are_same(x->quality.value, y->quality.value);
 }
 
 size_t compare_distinct(const struct result *rows, size_t n, struct result *kept)

@@ -20,11 +20,6 @@ struct scan {
     struct result *rows;
 };
 
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
 static int scan_entry(void *arg, size_t i, struct err *e)
 {
     const struct scan *s = arg;
@@ -38,7 +33,7 @@ int scan_folder(struct results *table, const char *dir, scan_f *read, const void
                 struct err *e)
 {
     struct scan scan = {.read = read, .arg = arg};
-    int n = files_scan(dir, &scan.entries, is_visible, alphasort);
+    int n = files_scan(dir, &scan.entries, files_are_shown, alphasort);
 
     if (n < 0)
         return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);

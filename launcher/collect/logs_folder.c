@@ -10,20 +10,15 @@
 #include "src/parallel.h"
 #include "src/stat.h"
 
-/* Returns whether both are equal, or both unknown. */
-static bool is_equal(double a, double b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
 /* Returns whether both runs have the same times and losses of epochs, training time and final
  * quality. */
 static bool is_copy(const struct result *a, const struct result *b)
 {
     size_t n = a->curve ? a->curve->n : 0;
 
-    return n && b->curve && n == b->curve->n && is_equal(result_quality(a), result_quality(b)) &&
-           is_equal(a->training_time, b->training_time) &&
+    return n && b->curve && n == b->curve->n &&
+           stat_are_same(result_quality(a), result_quality(b)) &&
+           stat_are_same(a->training_time, b->training_time) &&
            memcmp(a->curve->seconds, b->curve->seconds, n * sizeof(double)) == 0 &&
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
 }

@@ -387,7 +387,7 @@ static bool check_container(const struct plan *p, const struct settings_program 
         findings_add(f, FINDING_OK, "container", "%s starts%s%s", image, *said ? ": " : "", said);
         return true;
     }
-    if (strncmp(said, own, strlen(own)) == 0)
+    if (text_begins(said, own))
         snprintf(why, sizeof why, "%.400s", said + strlen(own));
     else
         snprintf(why, sizeof why, "%s: %s does not start: %.400s", image,

@@ -10,6 +10,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/study/plan.h"
+#include "src/files.h"
 
 /* ---- unet-train as a program ---- */
 
@@ -83,9 +84,9 @@ static void read_messages(char *text, bool loud, int code, struct err *e)
     char *save = NULL;
 
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        if (strncmp(line, warning, strlen(warning)) == 0 && loud)
+        if (text_begins(line, warning) && loud)
             log_warn("%s", line + strlen(warning));
-        else if (strncmp(line, error, strlen(error)) == 0 && code)
+        else if (text_begins(line, error) && code)
             err_set(e, code, "%s", line + strlen(error));
 }
 
@@ -184,11 +185,6 @@ int model_look_open(const struct study *study, bool loud, bool init, struct mode
 #define INIT_MASKS "400" /* masks to examine, spread evenly over the names */
 #define PLAN_MASKS "16"
 
-static int is_visible(const struct dirent *d)
-{
-    return d->d_name[0] != '.';
-}
-
 /* Keeps the image files among the n entries, counts the others in dst, and returns how many were
  * kept. */
 static int set_strangers_aside(const char *folder, struct dirent **entries, int n,
@@ -223,7 +219,7 @@ static int list_folder(const char *dir, const char *name, struct dirent ***entri
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    int n = scandir(path, entries, is_visible, alphasort);
+    int n = scandir(path, entries, files_are_shown, alphasort);
     return n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : set_strangers_aside(name, *entries,
                                                                                    n, dst);
 }

@@ -213,7 +213,7 @@ static void remove_leftovers(const char *dir, int lock)
 
     while (d && (entry = readdir(d))) {
         const char *pid = entry->d_name + strlen(STAGE);
-        if (strncmp(entry->d_name, STAGE, strlen(STAGE)) != 0 || !*pid ||
+        if (!text_begins(entry->d_name, STAGE) || !*pid ||
             pid[strspn(pid, "0123456789")])
             continue;
         if (path_is_leftover(path_format(stage, "%s/%s", dir, entry->d_name), lock))

@@ -610,7 +610,7 @@ static void read_affinity(struct proposal_facts *facts, const char *dir, int gpu
     for (size_t i = 0; i < found.gl_pathc && facts->affinity.length == before; i++) {
         FILE *f = files_stream(found.gl_pathv[i], "r", FILES_TEXT_MAX);
         while (f && fgets(line, sizeof line, f))
-            if (strncmp(line, THREADS, strlen(THREADS)) == 0)
+            if (text_begins(line, THREADS))
                 buf_addf(&facts->affinity, "%d GPU%s: %s", gpus, plural(gpus),
                          line + strlen(THREADS));
         if (f)

@@ -53,7 +53,7 @@ static void find_setting(const struct series *s, const char *key, struct buf *ds
     buf_add(dst, "");
     while (text && settings_next(&text, &setting)) {
         if (setting.nkey == n + 1 + strlen(key) && strncmp(setting.key, s->engine, n) == 0 &&
-            strncmp(setting.key + n + 1, key, strlen(key)) == 0)
+            text_begins(setting.key + n + 1, key))
             settings_add_value(dst, &setting);
     }
 }

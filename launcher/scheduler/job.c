@@ -99,11 +99,6 @@ const struct sbatch_variable sbatch_environment_variables[] = {
     {0},
 };
 
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 static const struct sbatch_variable *find_variable(const char *entry)
 {
     const struct sbatch_variable *v = sbatch_environment_variables;
@@ -119,12 +114,12 @@ bool sbatch_environment_passes(const char *entry, bool own_directives)
     const struct sbatch_variable *v = find_variable(entry);
     /* Slurm itself sets these in a job. They are not the user's there. */
     bool is_of_job = getenv("SLURM_JOB_ID") &&
-                     (begins_with(entry, "SLURM_HINT=") || begins_with(entry, "SBATCH_MEM_BIND") ||
-                      begins_with(entry, "SBATCH_CPU_BIND"));
+                     (text_begins(entry, "SLURM_HINT=") || text_begins(entry, "SBATCH_MEM_BIND") ||
+                      text_begins(entry, "SBATCH_CPU_BIND"));
 
     if (v) /* {{cpus}} of the script has the CPUs */
         return v->rule == SBATCH_SETTING && own_directives && strcmp(v->to, "cpus_per_gpu") != 0;
-    return !is_of_job && (begins_with(entry, "SBATCH_") || begins_with(entry, "SLURM_HINT=") ||
+    return !is_of_job && (text_begins(entry, "SBATCH_") || text_begins(entry, "SLURM_HINT=") ||
                           !jobenv_is_foreign(entry));
 }
 
@@ -326,7 +321,7 @@ static const char *nearest_option(const char *name)
         names[n++] = w->name;
     names[n] = NULL;
     for (size_t i = 0; i < n; i++) /* an abbreviation, which sbatch would accept */
-        if (strncmp(names[i], name, strlen(name)) == 0)
+        if (text_begins(names[i], name))
             return names[i];
     return cli_nearest(name, names);
 }

@@ -56,9 +56,9 @@ static size_t tag_length(const char *text, const char *p)
 {
     size_t n = 0;
 
-    if (strncmp(p, TAG, strlen(TAG)) == 0 && (p == text || !strchr(WORD, p[-1])))
+    if (text_begins(p, TAG) && (p == text || !strchr(WORD, p[-1])))
         n = strspn(p, WORD);
-    else if (strncmp(p, SETUP, strlen(SETUP)) == 0 && (p == text || !strchr(PATH_LETTERS, p[-1])))
+    else if (text_begins(p, SETUP) && (p == text || !strchr(PATH_LETTERS, p[-1])))
         n = strspn(p, PATH_LETTERS) == strlen(SETUP) ? strlen(SETUP) : 0;
     return n;
 }

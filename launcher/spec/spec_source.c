@@ -165,7 +165,7 @@ static void count_tasks(struct spec_source *s)
  * and cores. */
 static bool is_distribution(const char *text, const char *name)
 {
-    return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;
+    return strcspn(text, ":,") == strlen(name) && text_begins(text, name);
 }
 
 /* Sets s->plane by how Slurm numbered the tasks: it stays 0 for block or without the variable, and

@@ -57,13 +57,12 @@ static int add_folder(struct stage_list *dst, const char *dir, const char *name,
 {
     char path[PATH_MAX];
     struct dirent **files = NULL;
-    int n = scandir(path_format(path, "%s/%s", dir, name), &files, NULL, alphasort);
+    int n = scandir(path_format(path, "%s/%s", dir, name), &files, files_are_shown, alphasort);
     int rc = n < 0 ? err_errno(e, ERR_DATA, errno, "%s", path) : 0;
 
     for (int i = 0; i < n; i++) {
         path_format(path, "%s%s", name, files[i]->d_name);
-        if (rc == 0 && files[i]->d_name[0] != '.')
-            rc = setting_append_line(&dst->names, path, e);
+        rc = rc ? rc : setting_append_line(&dst->names, path, e);
         free(files[i]);
     }
     free(files);

@@ -38,11 +38,6 @@ double absent_wait_s(void)
 
 /* ---- whose job it is ---- */
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static bool is_near(time_t a, time_t b)
 {
     return a && b && a >= b - SKEW_S && a <= b + SKEW_S;
@@ -53,16 +48,16 @@ bool absent_is_same(const struct absent_claim *c, const struct job_state *j)
     if (c->uid >= 0 && j->uid >= 0 && c->uid != j->uid)
         return false;
     if (strcmp(j->tag, c->tag) == 0 ||
-        (has_prefix(j->tag, c->study) &&
-         has_prefix(j->tag + strlen(c->study), ALLOCATION_JOBS_PREFIX)))
+        (text_begins(j->tag, c->study) &&
+         text_begins(j->tag + strlen(c->study), ALLOCATION_JOBS_PREFIX)))
         return true;
-    if (has_prefix(j->tag, "unetctl:"))
+    if (text_begins(j->tag, "unetctl:"))
         return false;
     if (c->asked && j->submitted && j->submitted < c->asked - SKEW_S)
         return false;
     if (c->began && j->ended && j->ended < c->began - SKEW_S)
         return false;
-    if (!*j->name || strcmp(j->name, c->name) == 0 || has_prefix(j->name, c->allocation))
+    if (!*j->name || strcmp(j->name, c->name) == 0 || text_begins(j->name, c->allocation))
         return true;
     /* Its name was changed, too. A requeued job has a new time of submission. */
     return is_near(j->submitted, c->asked) || is_near(j->started, c->began) ||

@@ -97,10 +97,7 @@ static const char *name_of(const struct plan *p, const struct job_state *job)
 
     ledger_tag(p->study_id, NULL, 0, prefix);
     const char *name = job->tag + strlen(prefix);
-    return strncmp(job->tag, prefix, strlen(prefix)) == 0 &&
-                   strncmp(name, ALLOCATION_JOBS_PREFIX, strlen(ALLOCATION_JOBS_PREFIX)) == 0
-               ? name
-               : NULL;
+    return text_begins(job->tag, prefix) && text_begins(name, ALLOCATION_JOBS_PREFIX) ? name : NULL;
 }
 
 /* Replaces the job of each allocation by one job for each of its runs, in the state of that run:

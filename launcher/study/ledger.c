@@ -217,7 +217,7 @@ static bool is_this_study(const struct ledger *l, const char *folder)
     if (access(file, F_OK) != 0)
         return false;
     id = atomicfile_read(file, 64, &size, &ignored);
-    bool same = id && *l->study_id && strncmp(id, l->study_id, strlen(l->study_id)) == 0;
+    bool same = id && *l->study_id && text_begins(id, l->study_id);
     free(id);
     return same;
 }

@@ -156,7 +156,7 @@ static void yield_memory(struct plan *p)
         yaml_table_origin(settings_of_study, &p->study.origins, "slurm.mem")->layer != YAML_SBATCH)
         return;
     for (int i = 0; i < o->nextra; i++)
-        if (strncmp(o->extra[i], "--mem-per-", strlen("--mem-per-")) == 0)
+        if (text_begins(o->extra[i], "--mem-per-"))
             o->mem = NULL;
 }
 
@@ -244,7 +244,7 @@ static int add_setting(struct variant *v, const char *line, struct err *e)
                                          "slurm.", "variants="};
 
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        if (strncmp(line, shared[i], strlen(shared[i])) == 0)
+        if (text_begins(line, shared[i]))
             return err_set(e, ERR_USAGE, "variant %s: %.*s is not a setting of a variant: all runs "
                            "of a study share it", v->name, (int)strcspn(line, "="), line);
     return setting_append_line(&v->set, line, e);

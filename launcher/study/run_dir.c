@@ -196,7 +196,7 @@ static int newest_attempt(const char *folder)
 
     while (dir && (d = readdir(dir))) {
         char *end;
-        if (strncmp(d->d_name, ATTEMPT, strlen(ATTEMPT)) != 0)
+        if (!text_begins(d->d_name, ATTEMPT))
             continue;
         long n = strtol(d->d_name + strlen(ATTEMPT), &end, 10);
         if (!*end && n > newest && n < 1000000)

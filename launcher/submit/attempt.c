@@ -359,7 +359,7 @@ static void drop_image(char *text)
     char path[PATH_MAX];
 
     for (char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (strcspn(line, "\n") <= 64 || strncmp(line + 64, mark, strlen(mark)) != 0)
+        if (strcspn(line, "\n") <= 64 || !text_begins(line + 64, mark))
             continue;
         const char *image = line + 64 + strlen(mark);
         snprintf(path, sizeof path, "%.*s", (int)strcspn(image, "\n"), image);

@@ -251,7 +251,7 @@ static bool is_noted(const struct ledger *l, const char *prefix, const char *tag
     const char *run = tag + strlen(prefix), *colon = strrchr(tag, ':');
     char name[RUN_ID_SIZE];
 
-    if (strncmp(tag, prefix, strlen(prefix)) != 0 || !colon || colon < run ||
+    if (!text_begins(tag, prefix) || !colon || colon < run ||
         colon - run >= (ptrdiff_t)sizeof name)
         return false;
     snprintf(name, sizeof name, "%.*s", (int)(colon - run), run);

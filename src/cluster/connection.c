@@ -162,7 +162,7 @@ int connection_accept(int listener, char *dst, size_t size)
     if (getnameinfo((struct sockaddr *)&from, length, dst, (socklen_t)size, NULL, 0,
                     NI_NUMERICHOST))
         *dst = 0;
-    if (strncmp(dst, MAPPED, strlen(MAPPED)) == 0)
+    if (text_begins(dst, MAPPED))
         memmove(dst, dst + strlen(MAPPED), strlen(dst + strlen(MAPPED)) + 1);
     return fd;
 }

@@ -477,38 +477,36 @@ static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
     return 0;
 }
 
-/* Reads the whole text, counts its nodes, and fills tasks unless it is NULL. */
-static int walk(struct tasklist_reader *r, int *tasks, size_t *count)
+/* Reads the next item and adds its nodes. */
+static int add_item(struct tasklist_reader *r, struct tasklist *dst, size_t *capacity)
 {
-    size_t n, nodes;
+    const char *start = r->at;
+    size_t tasks, nodes;
 
-    *count = 0;
-    for (r->at = r->text;; r->at++) {
-        const char *start = r->at;
-        if (read_item(r, &n, &nodes))
+    if (read_item(r, &tasks, &nodes))
+        return -1;
+    if (nodes > r->limit - dst->count)
+        return refuse_tasklist(r, start, "too many nodes");
+    for (; nodes > 0; nodes--) {
+        if (mem_grow(&dst->tasks, dst->count, capacity, sizeof *dst->tasks, r->e))
             return -1;
-        if (nodes > r->limit - *count)
-            return refuse_tasklist(r, start, "too many nodes");
-        for (size_t i = 0; tasks && i < nodes; i++)
-            tasks[*count + i] = (int)n;
-        *count += nodes;
-        if (*r->at == 0)
-            return 0;
+        dst->tasks[dst->count++] = (int)tasks;
     }
+    return 0;
 }
 
 int tasklist_decode(const char *text, size_t limit, struct tasklist *dst, struct err *e)
 {
     struct tasklist_reader r = {text, text, limit, e};
-    size_t count;
+    size_t capacity = 0;
 
-    if (walk(&r, NULL, &count))
-        return -1;
-    int *tasks = calloc(count, sizeof *tasks);
-    if (!tasks)
-        return err_set(e, ERR_INTERNAL, "tasks per node: out of memory");
-    walk(&r, tasks, &count);
-    *dst = (struct tasklist){tasks, count};
+    *dst = (struct tasklist){NULL, 0};
+    do {
+        if (add_item(&r, dst, &capacity)) {
+            tasklist_destroy(dst);
+            return -1;
+        }
+    } while (*r.at++);
     return 0;
 }
 

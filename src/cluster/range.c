@@ -80,26 +80,22 @@ static int read_item(struct range_reader *r, struct item *item)
     return 0;
 }
 
-/* Reads the whole text and stores the values unless values is NULL. Returns their number,
- * duplicates included, or -1. */
-static long walk(struct range_reader *r, int *values)
+/* Reads the next item and adds its values. */
+static int add_item(struct range_reader *r, struct range *dst, size_t *capacity)
 {
     struct item item;
-    long n = 0;
 
-    for (r->at = r->text;; r->at++) {
-        if (read_item(r, &item))
-            return -1;
-        long more = (item.last - item.first) / item.step + 1;
-        if (more > RANGE_COUNT_MAX - n)
+    if (read_item(r, &item))
+        return -1;
+    for (long value = item.first; value <= item.last; value += item.step) {
+        if (dst->count == RANGE_COUNT_MAX)
             return err_set(r->e, ERR_USAGE, "'%.80s' has more than %d values", r->text,
                            RANGE_COUNT_MAX);
-        for (long i = 0; values && i < more; i++)
-            values[n + i] = (int)(item.first + i * item.step);
-        n += more;
-        if (*r->at == 0)
-            return n;
+        if (mem_grow(&dst->values, dst->count, capacity, sizeof *dst->values, r->e))
+            return -1;
+        dst->values[dst->count++] = (int)value;
     }
+    return 0;
 }
 
 static int compare_longs(const void *a, const void *b)
@@ -110,21 +106,21 @@ static int compare_longs(const void *a, const void *b)
 
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e)
 {
-    struct range_reader r = {.text = text, .min = min, .max = max, .e = e};
-    long n = walk(&r, NULL);
+    struct range_reader r = {.text = text, .at = text, .min = min, .max = max, .e = e};
+    size_t capacity = 0, count = 1;
 
-    if (n < 0)
-        return -1;
-    int *values = calloc((size_t)n, sizeof *values);
-    if (!values)
-        return err_set(e, ERR_INTERNAL, "'%.80s': out of memory", text);
-    walk(&r, values);
-    qsort(values, (size_t)n, sizeof *values, compare_longs);
-    size_t count = 1;
-    for (long i = 1; i < n; i++)
-        if (values[i] != values[count - 1])
-            values[count++] = values[i];
-    *dst = (struct range){values, count};
+    *dst = (struct range){NULL, 0};
+    do {
+        if (add_item(&r, dst, &capacity)) {
+            range_destroy(dst);
+            return -1;
+        }
+    } while (*r.at++);
+    qsort(dst->values, dst->count, sizeof *dst->values, compare_longs);
+    for (size_t i = 1; i < dst->count; i++)
+        if (dst->values[i] != dst->values[count - 1])
+            dst->values[count++] = dst->values[i];
+    dst->count = count;
     return 0;
 }
 

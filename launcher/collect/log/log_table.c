@@ -389,7 +389,7 @@ static const char *quality_of(const char *column)
         return column;
     for (int i = 0; before[i]; i++) {
         const char *rest = plain + strlen(before[i]);
-        if (strncmp(plain, before[i], strlen(before[i])))
+        if (!text_begins(plain, before[i]))
             continue;
         if (strstr(rest, "iou") || strstr(rest, "io_u") || strstr(rest, "jaccard"))
             return "iou";

@@ -91,13 +91,6 @@ bool log_words_is_duration(const char *name)
            !log_words_has(name, NO_SECONDS " " OTHER_TIMES);
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t n = strlen(text), m = strlen(ending);
-
-    return n > m && strcmp(text + n - m, ending) == 0;
-}
-
 /* Leaves of a name its last words, of at most n bytes. Returns it. */
 static char *cut_name(char *name, size_t n)
 {
@@ -120,7 +113,7 @@ void log_words_name(const char *label, const char *context, const char *unit,
                 !(log_words_has(label, "batch") && log_words_has(label, "global"));
     const char *per = strstr(label, "_per_"); /* seconds/ns */
     bool seconds = log_words_has(unit, SECONDS) ||
-                   (ends_with(label, "_s") && !*unit) ||
+                   (filename_ends(label, "_s") && !*unit) ||
                    (log_words_has(label, DURATIONS " ms") &&
                     !(strstr(label, "time_step") && !*unit) && /* its number */
                     !log_words_has(unit, NO_SECONDS " cpus gpus cores threads ranks"));
@@ -398,8 +391,8 @@ static void name_by_words(const char *line, size_t n, struct log_number *k, size
         v = k->end;
     else if (next)
         log_words_name(label, near, unit, k->name);
-    if (log_column_is_rate(k->name) && !ends_with(k->name, "_per_gpu") &&
-        !ends_with(k->name, "_per_device") &&
+    if (log_column_is_rate(k->name) && !filename_ends(k->name, "_per_gpu") &&
+        !filename_ends(k->name, "_per_device") &&
         ((of_one && !next) || find_each(near, "per_") ||
          (strncmp(behind, "per_", 4) == 0 && find_each(behind, "per_") == behind)))
         strcat(cut_name(k->name, LOG_GROUP_MAX - 8), "_per_gpu");

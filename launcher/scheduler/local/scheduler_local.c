@@ -214,7 +214,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
     for (size_t i = 0; rc == 0 && i < n; i++) {
         snprintf(text, sizeof text, "%lu", ids[i]);
         rc = local_record_read(local->dir, text, &r, e);
-        if (rc || strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
+        if (rc || !text_begins(r.state.tag, tag_prefix))
             continue;
         local_record_judge(&r);
         (*states)[(*nstates)++] = r.state;

@@ -238,11 +238,6 @@ struct owner {
     char cluster[256], user[256], account[256], qos[512];
 };
 
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* Copies the name of a limit, which is alone on a line of what sbatch printed, or "". */
 static void find_name(const char *said, char *dst, size_t size)
 {
@@ -252,7 +247,7 @@ static void find_name(const char *said, char *dst, size_t size)
     *dst = 0;
     while ((word = command_line(&said, "sbatch", &n)))
         if (!memchr(word, ' ', n) &&
-            (begins_with(word, "Assoc") || begins_with(word, "QOS") || begins_with(word, "Max")))
+            (text_begins(word, "Assoc") || text_begins(word, "QOS") || text_begins(word, "Max")))
             snprintf(dst, size, "%.*s", (int)n, word);
 }
 
@@ -326,7 +321,7 @@ static bool is_wanted(const char *column, const char *name)
 {
     if (*name && !strstr(column, "Submit") != !strstr(name, "Submit"))
         return false;
-    return !strstr(name, "Grp") || begins_with(column, "Grp");
+    return !strstr(name, "Grp") || text_begins(column, "Grp");
 }
 
 /* Adds the limits in one row: "QOS short: MaxSubmitPU=3". The columns before the limits hold the
@@ -374,7 +369,7 @@ static void add_limits_table(struct buf *dst, const struct owner *o, const char 
  * and of the QOS. */
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
-    if (!begins_with(name, "QOS")) {
+    if (!text_begins(name, "QOS")) {
         add_limits_table(dst, o,
                          (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
                                                o->account, o->cluster, ASSOCIATION, NULL},
@@ -386,7 +381,7 @@ static void add_limits(struct buf *dst, const struct owner *o, const char *name)
                                                    NULL},
                              name);
     }
-    if (!begins_with(name, "Assoc") && strcmp(o->qos, "name=") != 0)
+    if (!text_begins(name, "Assoc") && strcmp(o->qos, "name=") != 0)
         add_limits_table(dst, o, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where",
                                                     o->qos, QOS, NULL}, name);
 }

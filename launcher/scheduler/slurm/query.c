@@ -181,7 +181,7 @@ static bool is_away(const char *state)
     static const char *const away[] = {"down", "unknown", "drain", "fail", NULL};
 
     for (const char *const *s = away; *s; s++)
-        if (strncmp(state, *s, strlen(*s)) == 0)
+        if (text_begins(state, *s))
             return true;
     return strchr(state, '*') != NULL;
 }
@@ -348,7 +348,7 @@ int query_jobs(struct query_way *way, const struct jobs_query *q, struct schedul
     int rc = ids.failed ? mem_fail(e) : ask(way, words, command, &c, &ignored, e);
     char *text = rc ? NULL : c.out.data;
     while (rc == 0 && command_fields(&text, f, JOB_FIELDS))
-        if (q->ids || strncmp(f[JOB_TAG], q->prefix, strlen(q->prefix)) == 0)
+        if (q->ids || text_begins(f[JOB_TAG], q->prefix))
             rc = add_job(dst, f, e);
     child_destroy(&c);
     buf_destroy(&ids);

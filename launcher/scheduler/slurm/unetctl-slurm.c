@@ -301,7 +301,7 @@ static int print_jobs(const char *whose, const char *value)
         const slurm_job_info_t *j = &jobs->job_array[i];
         int n = snprintf(id, sizeof id, "%u", j->job_id);
         if (by_ids ? text_has_word(value, id, (size_t)n)
-                   : j->comment && strncmp(j->comment, value, strlen(value)) == 0)
+                   : j->comment && text_begins(j->comment, value))
             print_job(j);
     }
     slurm_free_job_info_msg(jobs);
