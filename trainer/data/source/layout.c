@@ -492,17 +492,20 @@ static int list_classes(struct source *s, const char *top, enum source_side side
     return rc;
 }
 
-/* Returns whether the name of a folder suggests that it holds masks rather than images of a
- * class. */
+/* Returns whether the name of a folder or file suggests masks rather than images of a class. */
 static bool is_mask_word(const char *name)
 {
     static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
                                         "ground_truth", "ground-truth", NULL};
+    static const char *const whole[] = {"gt", "label", "labels", "seg", NULL};
 
     for (int i = 0; words[i]; i++)
         if (strcasestr(name, words[i]))
             return true;
-    return strcasecmp(name, "gt") == 0 || strcasecmp(name, "labels") == 0;
+    for (int i = 0; whole[i]; i++)
+        if (strcasecmp(name, whole[i]) == 0)
+            return true;
+    return false;
 }
 
 /* The first MASK_SAMPLES images of a class may be masks if they have at most MASK_VALUES different
@@ -534,43 +537,71 @@ static bool has_few_values(struct source *s, int label)
     return looked && nvalues <= MASK_VALUES;
 }
 
-/* Returns whether nearly all images of the two classes have the same names, or in class 1 longer
- * ones: 7.png and 7_mask.png. */
-static bool have_equal_names(const struct source *s)
+/* Copies the first folder of a class to dst. */
+static void class_folder(const struct source *s, int label, char dst[PATH_SIZE])
 {
-    size_t equal = 0, of[2] = {0, 0};
+    size_t i = 0;
 
-    for (size_t i = 0; i < s->count; i++) {
-        const char *a = filename_base(s->items[i].image);
-        of[s->items[i].label]++;
-        for (size_t k = 0; s->items[i].label == 0 && k < s->count; k++) {
-            const char *b = filename_base(s->items[k].image);
-            size_t n = filename_stem(a);
-            if (s->items[k].label == 1 && filename_stem(b) >= n && strncmp(a, b, n) == 0) {
-                equal++;
-                break;
-            }
-        }
-    }
-    return of[0] && 10 * equal >= 9 * (of[0] > of[1] ? of[0] : of[1]);
+    while (s->items[i].label != label)
+        i++;
+    snprintf(dst, PATH_SIZE, "%s", s->items[i].image);
+    *strrchr(dst, '/') = '\0';
 }
+
+/* Returns whether the images of a class may be the masks of those of another. */
+static bool has_masks_of(struct source *s, int masks, int images)
+{
+    char a[PATH_SIZE], b[PATH_SIZE];
+
+    class_folder(s, images, a);
+    class_folder(s, masks, b);
+    return pairs_match(s->dir, a, b) && has_few_values(s, masks) && !has_few_values(s, images);
+}
+
+/* Refuses folders that each have images and files named as masks, as one for each patient. */
+static int refuse_masks_in_classes(const struct source *s, struct err *e)
+{
+    bool (*has)[2] = mem_zero((size_t)s->nclasses, sizeof *has, e);
+    const char *mask = NULL;
+    char stem[NAME_MAX + 1];
+    int nmixed = 0;
+
+    for (size_t i = 0; has && i < s->count; i++) {
+        const char *name = filename_base(s->items[i].image);
+        snprintf(stem, sizeof stem, "%.*s", (int)filename_stem(name), name);
+        bool named = is_mask_word(stem);
+        has[s->items[i].label][named] = true;
+        mask = named ? s->items[i].image : mask;
+    }
+    for (int i = 0; has && i < s->nclasses; i++)
+        nmixed += has[i][0] && has[i][1];
+    free(has);
+    return !has ? -1 : nmixed < s->nclasses ? 0 :
+        err_set(e, ERR_DATA, "%s: its folders seem to hold images and masks (%s), not images of "
+                "classes. Masks beside their images are read if they are named NAME_mask.png beside "
+                "NAME.png: rename them", s->dir, mask);
+}
+
+/* Of at most so many classes each is compared with each. */
+#define MASK_CLASSES 4
 
 /* Refuses folders that look like images and their masks, not like classes. */
 static int refuse_masks_as_classes(struct source *s, struct err *e)
 {
-    int masks = -1;
+    int masks = -1, images = 0;
 
     for (int i = 0; i < s->nclasses; i++)
         if (is_mask_word(s->class_names[i]))
             masks = i;
-    if (masks < 0 && s->nclasses == 2 && s->count <= 20000 && have_equal_names(s)) {
-        bool few[2] = {has_few_values(s, 0), has_few_values(s, 1)};
-        masks = few[0] == few[1] ? -1 : few[1];
-    }
+    if (masks >= 0)
+        images = masks == 0;
+    for (int i = 0; masks < 0 && s->nclasses <= MASK_CLASSES && i < s->nclasses; i++)
+        for (int k = 0; masks < 0 && k < s->nclasses; k++)
+            if (i != k && has_masks_of(s, i, k))
+                masks = i, images = k;
     if (masks < 0)
-        return 0;
-    const char *name = s->class_names[masks];
-    const char *other = s->class_names[masks == 0];
+        return refuse_masks_in_classes(s, e);
+    const char *name = s->class_names[masks], *other = s->class_names[images];
     return err_set(e, ERR_CONFIG, "%s: %s/ seems to hold masks, not images of a class. If so: "
                    "data.images=%s and data.masks=%s (unet-train data: --image-folder, "
                    "--mask-folder). If it is a class, rename it and its files", s->dir, name,

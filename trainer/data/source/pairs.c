@@ -14,7 +14,8 @@ static const struct suffix {
     {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
     {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
     {"_leftImg8bit", "_gtFine_labelIds"}, {"_image", "_masks"}, {"_img", "_masks"},
-    {"_img", "_label"}, {"_image", "_annotation"}};
+    {"_img", "_label"}, {"_image", "_annotation"}, {"", "_cp_masks"}, /* Cellpose */
+    {"", "_Simple Segmentation"}}; /* ilastik */
 #define NSUFFIXES (sizeof suffixes / sizeof *suffixes)
 
 struct list_entry {
@@ -385,8 +386,8 @@ static int list_images_and_masks(const char *dir, const struct pairs_part *part,
 /* Walks both lists, sorted by stem, and refuses the first file without a partner. unpaired: if not
  * NULL, images without a mask are counted there instead, and their stem is freed and set to
  * NULL. */
-static int refuse_singles(const char *dir, const struct pairs_part *part, struct file_list *images,
-                          const struct file_list *masks, size_t *unpaired, struct err *e)
+static int refuse_singles(const char *dir, struct file_list *images, const struct file_list *masks,
+                          size_t *unpaired, struct err *e)
 {
     size_t i = 0, m = 0;
 
@@ -395,13 +396,11 @@ static int refuse_singles(const char *dir, const struct pairs_part *part, struct
         const struct list_entry *mask = m < masks->count ? &masks->items[m] : NULL;
         int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
         if (order < 0 && !unpaired)
-            return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, %zu masks)",
-                           dir, image->path, part->masks, image->stem, images->count,
-                           masks->count);
+            return err_set(e, ERR_DATA, "%s: %s has no mask (%zu images, %zu masks, such as %s)", dir,
+                           image->path, images->count, masks->count, masks->items[0].path);
         if (order > 0)
-            return err_set(e, ERR_DATA, "%s: %s has no image: %s/%s.png is missing (%zu images, %zu masks)",
-                           dir, mask->path, part->images, mask->stem, images->count,
-                           masks->count);
+            return err_set(e, ERR_DATA, "%s: %s has no image (%zu masks, %zu images, such as %s)", dir,
+                           mask->path, masks->count, images->count, images->items[0].path);
         if (order < 0) {
             free(image->stem);
             image->stem = NULL;
@@ -438,7 +437,7 @@ int pairs_scan(const char *dir, const struct pairs_part *part, bool partial, str
     *pairs = (struct pairs){0};
     int rc = list_images_and_masks(dir, part, &images, &masks, pairs, e);
     if (rc == 0)
-        rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->unpaired : NULL, e);
+        rc = refuse_singles(dir, &images, &masks, partial ? &pairs->unpaired : NULL, e);
     if (rc == 0)
         rc = join_lists(&images, &masks, pairs, e);
     free_list(&images);
