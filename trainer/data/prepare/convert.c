@@ -136,12 +136,26 @@ static int write_sample(struct convert_job *job, const struct convert_sample *s,
     return 0;
 }
 
-/* Derives the sample's name from a locator, the path below source->dir of a file or a record:
- * "a/b.png" gives "b", "train/0.records#17" gives "0.records-0000017". */
-static void sample_name(const struct source *source, const char *locator, char dst[NAME_MAX + 1])
+static bool has_folder_of_masks(const struct source_item *item)
 {
-    const char *base = filename_base(locator);
+    return item->mask && item->mask[strlen(item->mask) - 1] == '/';
+}
 
+/* Derives the sample's name from its image: "a/b.png" gives "b", "train/0.records#17" gives
+ * "0.records-0000017". Of pairs in several folders that are not train/ and val/ the stem names the
+ * folder, too: "a/b" gives "a_b". */
+static void sample_name(const struct source *source, const struct source_item *item,
+                        char dst[NAME_MAX + 1])
+{
+    const char *base = filename_base(item->image);
+
+    if (source->format == SOURCE_PAIRS && item->side == SOURCE_ANY &&
+        (has_folder_of_masks(item) || strchr(item->stem, '/'))) {
+        snprintf(dst, NAME_MAX + 1, "%.200s", item->stem);
+        for (char *c = strchr(dst, '/'); c; c = strchr(c, '/'))
+            *c = '_';
+        return;
+    }
     if (source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS) {
         snprintf(dst, NAME_MAX + 1, "%.*s", (int)MIN((uint32_t)filename_stem(base), 200), base);
         return;
@@ -230,7 +244,7 @@ static int put_files(struct convert_job *job, const struct source_item *item,
     uint8_t *mask = image && item->mask ? read_located(job->source, item->mask, &mask_n, e) : NULL;
     int rc = image && (mask || !item->mask) ? 0 : -1, pages = 1;
 
-    sample_name(job->source, item->image, base);
+    sample_name(job->source, item, base);
     for (int page = 0; rc == 0 && page < pages; page++) {
         snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", base, page + 1);
         s.name = name;
@@ -251,7 +265,7 @@ static int put_record(struct convert_job *job, const struct source_item *item,
     struct pixels image, mask = {0};
     int rc = source_decode(job->source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e);
 
-    sample_name(job->source, item->image, name);
+    sample_name(job->source, item, name);
     s.name = name;
     if (rc == 0 && item->mask)
         rc = source_decode(job->source, item->mask, SOURCE_VALUES, NULL, NULL, &mask, e);
@@ -267,8 +281,7 @@ static int put_all(struct convert_job *job, struct err *e)
         const struct source_item *item = &source->items[i];
         struct convert_sample s = {.side = item->side,
                                    .held_out = divided && item->side == SOURCE_ANY};
-        bool several = item->mask && item->mask[strlen(item->mask) - 1] == '/';
-        bool files = (source->format == SOURCE_PAIRS && !several) ||
+        bool files = (source->format == SOURCE_PAIRS && !has_folder_of_masks(item)) ||
                      source->format == SOURCE_FOLDERS;
         if (source->nclasses)
             s.class_name = source->class_names[item->label];

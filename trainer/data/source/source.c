@@ -197,6 +197,9 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
         rc = err_set(e, ERR_DATA, "%s: is a stack of pictures that ImageJ describes in one TIFF "
                      "directory: write them as files of their own (ImageJ: File > Save As > Image Sequence)",
                      path);
+    if (rc == 0 && part == SOURCE_COLOURS && img->flags & PIXELS_STRETCHED)
+        rc = err_set(e, ERR_DATA, "%s: holds values from %g to %g, but a colour is a whole number of 8 or 16 bits",
+                     path, img->low, img->high);
     if (rc == 0 && part == SOURCE_VALUES)
         rc = mask_flatten(img, path, e);
     if (rc)
@@ -229,18 +232,27 @@ static int load_file(const char *path, enum source_part part, const char *want, 
     return rc;
 }
 
-/* Sets the pixels of img that are above 0 in the mask of another object to the full value. */
+/* Sets the pixels of img that are above 0 in the mask of another object to the full value. Masks
+ * of several values are classes, or have lost their edges to JPEG. */
 static int merge_mask(struct pixels *img, const struct pixels *other, const char *path,
                       struct err *e)
 {
     size_t n = (size_t)img->width * img->height;
+    unsigned object = 0, v;
 
     if (other->width != img->width || other->height != img->height)
         return err_set(e, ERR_DATA, "%s: has %u x %u pixels, and another mask of its image %u x %u",
                        path, other->width, other->height, img->width, img->height);
-    for (size_t i = 0; i < n; i++)
-        if (pixels_sample(other, i))
-            img->samples[i] = 255;
+    for (size_t i = 0; i < n; i++) {
+        if (!(v = pixels_sample(other, i)))
+            continue;
+        if (object && v != object)
+            return err_set(e, ERR_DATA, "%s: holds %u and %u, but a mask in a folder for one image is "
+                           "of one object: 0 and one other value. Classes are read from "
+                           "images/NAME.png and masks/NAME.png", path, object, v);
+        object = v;
+        img->samples[i] = 255;
+    }
     return 0;
 }
 
