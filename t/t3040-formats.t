@@ -348,7 +348,9 @@ for i in range(10):
     tiff.write("r/white/masks/%d.tif" % i, [[v // 255 for v in r] for r in mask], bits=1, photometric=0)
     png.write("r/white/images/%d.png" % i, image)
     tiff.write("r/labels/masks/%d.tif" % i, [[v // 255 * 1000 for v in r] for r in mask], bits=32, kind=tiff.INT)
-    png.write("r/labels/images/%d.png" % i, image)
+    tiff.write("r/below/masks/%d.tif" % i, [[v // 255 - 1 for v in r] for r in mask], bits=32, kind=tiff.INT)
+    for name in "labels", "below":
+        png.write("r/%s/images/%d.png" % (name, i), image)
 tiff.write("r/large.tif", [[0, 70000]], bits=32)
 tag = lambda scheme: struct.pack("<HHIHH", 259, 3, 1, scheme, 0)
 open("r/scheme.tif", "wb").write(open("r/large.tif", "rb").read().replace(tag(1), tag(60000)))
@@ -378,6 +380,9 @@ EOP
         --out r/labels.json
     exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
     like "$ERR" 'contains the value 1000' "are not foreground by themselves"
+    printf '0 0 0 ground\n255 255 255 cell\n' >colours.txt
+    exits 7 "labels below 0" unet-train data split --data r/below --class-file colours.txt --out r/no.json
+    like "$ERR" 'masks/0.tif: holds values from -1 to 0, but a colour is' "are no colours either"
     exits 0 "an image of 32 bits" unet-train data check r/large.tif
     exits 7 "an unknown compression" unet-train data check r/scheme.tif
     like "$ERR" 'scheme.tif: a TIFF of a kind that is not read .*60000.*: convert' "is not damaged"
@@ -458,11 +463,11 @@ assert split["image_bits"] == model["image_bits"] == 9, model
 onnx = open("r/low.onnx", "rb").read()
 assert b"image_levels" in onnx and b"%d %d" % tuple(split["image_levels"]) in onnx
 EOP
-    other='10 of 10 images hold values of 8 bits, and those of the training values of up to 9'
+    other='images hold values of 8 bits, and those of the training values of up to 9'
     unet-train predict -c r/run-low --threads 1 --out r/p8 r/eight/images 2>"$ERR"
-    like "$ERR" "$other.*data.scale=auto" "8 bits where training had more are named"
+    like "$ERR" "10 of 10 $other.*data.scale=auto" "8 bits where training had more are named"
     unet-train eval -c r/run-low --data r/eight --threads 1 >"$OUT" 2>"$ERR"
-    like "$ERR" "$other" "by eval, too"
+    like "$ERR" "the $other" "by eval, too"
     unet-train predict -c r/run-eight --threads 1 --out r/p16 r/low/images r/eight/images 2>"$ERR"
     like "$ERR" '10 of 20 images hold values of up to 9 bits, .*of 8 bits' "with the count"
     unet-train predict -c r/run-low --threads 1 --out r/p61 r/low/images r/eight/images 2>"$ERR"

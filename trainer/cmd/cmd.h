@@ -114,7 +114,7 @@ void trained_close(struct trained *t);
 
 /* Warns if images have other bits than those of training (data/image/pixels.h), unless each is
  * scaled by itself. bits: the most that an image has; others: of `all` images those of another
- * kind of values, 0 if only their range may differ. */
+ * kind of values, 0 if only their range may differ, or if they are not counted. */
 void trained_compare_bits(const struct trained *t, size_t others, size_t all, int bits);
 
 /* Returns the name of class i, or its number (in the buffer) if the checkpoint has no names. */

@@ -167,15 +167,17 @@ static const char *describe_bits(int bits, char text[32])
 
 void trained_compare_bits(const struct trained *t, size_t others, size_t all, int bits)
 {
-    char shown[32], trained[32];
+    char shown[32], trained[32], count[48] = "the";
 
     if ((t->scale != SCALE_FULL && t->scale != SCALE_AUTO) ||
         (!others && !bits_differ(bits, t->levels.bits)))
         return;
-    log_warn("%zu of %zu images hold %s, and those of the training %s: the network sees them in "
+    if (others)
+        snprintf(count, sizeof count, "%zu of %zu", others, all);
+    log_warn("%s images hold %s, and those of the training %s: the network sees them in "
              "another brightness than it learnt (data.scale=%s); convert them to the depth of the "
              "training's images, or train with data.scale=range, percentile or zscore",
-             others ? others : all, all, describe_bits(bits, shown),
+             count, describe_bits(bits, shown),
              describe_bits(t->levels.bits, trained), t->classes.scale);
 }
 

@@ -273,6 +273,9 @@ static int fill_classes(struct classes *c, const struct mask_options *options, i
                                       : text_file_read(file, MAX_FILE, e);
         if (!c->text || parse_class_file(c, file, e))
             return -1;
+        if (c->count < 2)
+            return err_set(e, ERR_DATA, "%s: names %d classes; there must be two or more", file,
+                           c->count);
         if (count <= 1 && c->count != 2)
             return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes "
                            "%d); a file for 1 has two, background and foreground", file, c->count,

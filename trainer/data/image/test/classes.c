@@ -106,6 +106,7 @@ int main(void)
     close(fd);
     test_values();
     test_colours();
+    refuse_text("0 a\n1 ignore\n", 1, NULL, "names 1 classes; there must be two or more");
     refuse_text("0 a\n0 b\n", 2, NULL, ":2: a value or colour given twice");
     refuse_text("0 a\n1 b\n", 3, NULL, "has 2 classes, but data.classes says 3");
     refuse_text("0 a\n1 b\n2 c\n", 1, NULL, "has 3 classes: set data.classes to 3 (--classes 3)");
