@@ -240,6 +240,12 @@ dataset("lay/cellpose", masks, ".", ".", mask_end="_cp_masks")
 dataset("lay/ilastik", masks, mask_end="_Simple Segmentation")
 dataset("lay/vessels", masks, "training/images", "training/1st_manual", "%02d", "_training", "_manual1")
 dataset("lay/drawn", masks, "raw", "truth")
+dataset("lay/halfval", masks, "train/images", "train/masks")
+write("lay/halfval/val/images/00.png", picture(9))
+for k, p in enumerate("ab"):
+    dataset("lay/wards", [squares((0, 255), i + k) for i in range(5)], "images/" + p, "masks/" + p)
+    for i in range(5):
+        write("lay/wards/images/%s/%02d.png" % (p, i), picture(10 * k + i))
 for i, mask in enumerate(masks):
     write("lay/drawn/overlay/%02d.png" % i, picture(20 + i))
     for name, rows in ("img", picture(i)), ("mask", mask):
@@ -355,6 +361,11 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     ok "... with the folder in their name" grep -q '"stem":"pat2/s1"' lay/patients.json
     ok "... also when they are converted" unet-train data convert --data lay/patients --out lay/copies
     ok "... to pairs" test -e lay/copies/images/pat2_s1.png -a -e lay/copies/masks/pat2_s1.png
+    layout wards 8 2 "a folder per patient in images/ and masks/"
+    ok "... whose pairs are converted" unet-train data convert --data lay/wards --out lay/wards-png
+    is "$(samples lay/wards-png/masks)" "$(samples lay/wards/masks)" "... with all masks"
+    layout halfval 4 1 "validation without masks"
+    like told.txt 'val/ has no images with masks and is not used: train/ is divided' "... is named"
     refused persons 'seem to hold images and masks .p4/mask.png.' "a folder per person, no class"
     layout cellpose 4 1 "masks of Cellpose beside their images"
     layout ilastik 4 1 "masks of ilastik"

@@ -203,9 +203,23 @@ static bool find_below(const char *dir, const struct pairs_part *part, struct la
     return true;
 }
 
-static bool is_subfolder(const char *dir, const char *name, const void *arg)
+static bool holds_images(const char *dir, const char *name, const void *arg)
 {
-    return tree_is_folder(dir, name);
+    return tree_is_folder(dir, name) && has_image(dir, name);
+}
+
+/* Finds images/ and masks/ with a folder in both for each patient or plate. */
+static bool find_deep(const char *dir, const struct pairs_part *part, struct layout *l)
+{
+    char images[PATH_SIZE], masks[PATH_SIZE];
+
+    snprintf(images, sizeof images, "%s/%s", dir, part->images);
+    snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
+    bool found = find_dir_entry(images, ".", holds_images, NULL, NULL) &&
+                 find_dir_entry(masks, ".", holds_images, NULL, NULL);
+    if (found)
+        *l = (struct layout){.parts = {*part}, .nparts = 1, .deep = true};
+    return found;
 }
 
 /* Finds train/ and trainannot/ (CamVid) with images, or leftImg8bit/train/ and gtFine/train/ with a
@@ -226,7 +240,7 @@ static bool find_sides(const char *dir, struct layout *l)
                      form ? "" : "annot");
             snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
             l->deep = form;
-            if (form ? !find_dir_entry(masks, ".", is_subfolder, NULL, NULL)
+            if (form ? !find_dir_entry(masks, ".", holds_images, NULL, NULL)
                      : !has_image(dir, part->images) || !has_image(dir, part->masks))
                 continue;
             part->side = i ? SOURCE_VAL : SOURCE_ANY;
@@ -249,8 +263,12 @@ static int find_above(const char *dir, const struct source_folders *choice, stru
     if (rc <= 0)
         return rc;
     l->nparts = 1;
-    if (layout_folder(dir, layout_held_out, val) &&
-        (rc = find_row(dir, val, choice, l, &l->parts[1], &empty, e)) > 0) {
+    if (!layout_folder(dir, layout_held_out, val))
+        return 1;
+    rc = find_row(dir, val, choice, l, &l->parts[1], &empty, e);
+    if (rc == 0)
+        log_warn("%s: %s/ has no images with masks and is not used: %s/ is divided", dir, val, train);
+    if (rc > 0) {
         l->nparts = 2;
         l->parts[0].side = SOURCE_TRAIN;
         l->parts[1].side = SOURCE_VAL;
@@ -327,7 +345,7 @@ int layout_find(const char *dir, const struct source_folders *choice, struct lay
     *l = (struct layout){.nparts = 0};
     int rc = find_row(dir, "", choice, l, &part, &empty, e);
     partial = l->partial;
-    if (rc == 0 && empty && find_below(dir, &part, l))
+    if (rc == 0 && empty && (find_below(dir, &part, l) || find_deep(dir, &part, l)))
         return 1;
     if (rc == 0)
         rc = find_above(dir, choice, l, e);

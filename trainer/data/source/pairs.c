@@ -396,10 +396,12 @@ static int refuse_singles(const char *dir, struct file_list *images, const struc
         const struct list_entry *mask = m < masks->count ? &masks->items[m] : NULL;
         int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
         if (order < 0 && !unpaired)
-            return err_set(e, ERR_DATA, "%s: %s has no mask (%zu images, %zu masks, such as %s)", dir,
+            return err_set(e, ERR_DATA, "%s: %s has no mask of its name (%zu images, %zu masks, "
+                           "such as %s)", dir,
                            image->path, images->count, masks->count, masks->items[0].path);
         if (order > 0)
-            return err_set(e, ERR_DATA, "%s: %s has no image (%zu masks, %zu images, such as %s)", dir,
+            return err_set(e, ERR_DATA, "%s: %s has no image of its name (%zu masks, %zu images, "
+                           "such as %s)", dir,
                            mask->path, masks->count, images->count, images->items[0].path);
         if (order < 0) {
             free(image->stem);

@@ -527,7 +527,8 @@ static int list_merged(struct source *s, struct err *e)
     return rc;
 }
 
-/* Adds the pairs in the folders that the two folders of a part share, as one per city. */
+/* Adds the pairs in the folders that the two folders of a part share, as one per city. Without a
+ * prefix that of each folder begins the stems. */
 static int add_deep(struct source *s, const struct pairs_part *part, const char *prefix,
                     struct err *e)
 {
@@ -539,7 +540,7 @@ static int add_deep(struct source *s, const struct pairs_part *part, const char 
         snprintf(own.images, sizeof own.images, "%.250s/%.250s", part->images, folders.paths[i]);
         snprintf(own.masks, sizeof own.masks, "%.250s/%.250s", part->masks, folders.paths[i]);
         if (tree_is_folder(s->dir, own.images))
-            rc = add_part(s, &own, prefix, false, e);
+            rc = add_part(s, &own, *prefix ? prefix : folders.paths[i], false, e);
     }
     tree_free(&folders);
     return rc;
