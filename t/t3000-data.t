@@ -465,6 +465,11 @@ def smoothed(rows, k):  # by a box filter of k x k, one pixel at a time
 dataset("m/box", [smoothed(m, 2) for m in masks(0, 255)])
 dataset("m/smooth", [smoothed(smoothed(m, 2), 3) for m in masks(0, 255)])
 dataset("m/trimap", [[[128 if 0 < v < 255 else v for v in r] for r in smoothed(m, 3)] for m in masks(0, 255)])
+for name, low, high in ("fine", 1, 254), ("lines", 1, 1):
+    dataset("m/" + name, [[[v if v in (0, 255) else low if v < 128 else high for v in r]
+                           for r in smoothed(m, 3)] for m in masks(0, 255)])
+dataset("m/shares", [[[v * 60 // 255 for v in r] for r in smoothed(smoothed(m, 9), 7)]
+                     for m in masks(0, 255)])
 dataset("m/mixture", [[[(v, 0, 255 - v) for v in r] for r in smoothed(m, 3)] for m in masks(0, 255)])
 def grey(i, low, high):
     return [[(high if v else low) + (7 * x + 3 * y) % 9 for x, v in enumerate(r)]
@@ -499,6 +504,10 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     like "$OUT" "1-65535 foreground.*classes.txt.*-s data.classes=11" \
         "the advice shows the class file and the number of classes"
     looks lossy classes 1 - '0-127 background,128-255 foreground,' "what JPEG makes of 0 and 255"
+    looks fine classes 1 - '0-127 background,128-255 foreground,' "0, 1, 254 and 255 of a mild JPEG"
+    looks lines unsure 1 - - "0, 255 and 1 at edges"
+    like "$OUT" 'If 255 marks pixels to ignore: -s data.ignore=255' "are a question"
+    looks shares unsure 1 - - "a smooth map of 0 to 60"
     looks colours classes 3 - '0 0 0 background,255 0 0 colour_1,0 0 255 colour_2,' "colours"
     looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' \
         "palettes that differ by file"

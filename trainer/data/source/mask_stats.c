@@ -403,11 +403,13 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
  * leaves them. */
 static bool is_lossy(const struct mask_stats *stats)
 {
-    int64_t near = 0;
+    int64_t near = 0, high = 0;
 
-    for (unsigned v = 0; v < 256; v++)
+    for (unsigned v = 0; v < 256; v++) {
         near += v <= NEAR || v >= 255 - NEAR ? stats->of_value[v] : 0;
-    return stats->full == 255 && stats->of_value[1] + stats->of_value[254] &&
+        high += v >= 255 - NEAR ? stats->of_value[v] : 0;
+    }
+    return stats->full == 255 && high && stats->of_value[1] + stats->of_value[254] &&
            stats->of_value[0] + stats->of_value[255] >= stats->pixels / 4 &&
            (double)near >= 0.995 * (double)stats->pixels;
 }
@@ -507,10 +509,9 @@ static void propose_listed(const struct mask_stats *stats, const struct values *
     }
 }
 
-/* Returns whether the values between the smallest and the largest may be edges of a mask that was
- * resized or smoothed: they have few pixels, or hardly any inside of a region. A trimap and a class
- * of borders look the same. */
-static bool are_edges(const struct mask_stats *stats, const struct values *all)
+/* Returns whether the values between the smallest and the largest hardly occur inside of a region.
+ * share: set to their share of the pixels. */
+static bool are_rough(const struct mask_stats *stats, const struct values *all, double *share)
 {
     double between = 0, flat = 0;
 
@@ -518,11 +519,11 @@ static bool are_edges(const struct mask_stats *stats, const struct values *all)
         between += (double)stats->of_value[v];
         flat += (double)stats->flat[v];
     }
-    return all->n > 2 &&
-           (between < FEW_SHARE * (double)stats->pixels || flat < ROUGH_SHARE * between);
+    *share = between / (double)stats->pixels;
+    return flat < ROUGH_SHARE * between;
 }
 
-static void propose_edges(const struct values *all, struct mask_proposal *p)
+static void propose_edges(const struct values *all, bool ignored, struct mask_proposal *p)
 {
     unsigned low = all->v[0], half = (low + all->max + 1) / 2;
 
@@ -542,6 +543,8 @@ static void propose_edges(const struct values *all, struct mask_proposal *p)
     describe(p, "%s, then -s data.class_file=classes.txt -s data.classes=%zu. If a value is the share "
                 "of foreground: -s data.soft_masks=true",
              all->n > SHOWN_VALUES ? "" : "' >classes.txt", all->n);
+    if (ignored)
+        describe(p, ". If %u marks pixels to ignore: -s data.ignore=%u", all->max, all->max);
 }
 
 /* Returns whether most colours hardly occur inside of a region: they are mixed at edges. */
@@ -594,7 +597,12 @@ static void propose_colours(const struct mask_stats *stats, struct mask_proposal
 void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *dst)
 {
     struct values all = list_values(stats);
-    bool two = all.n == 2 && all.v[0] == 0;
+    bool two = all.n == 2 && all.v[0] == 0, ignored = has_ignored(stats, &all);
+    bool lossy = is_lossy(stats);
+    double share;
+    /* Values at edges only are those of a mask that was resized or smoothed, or a class of borders,
+     * a trimap, thin structures. */
+    bool rough = are_rough(stats, &all, &share), edges = all.n > 2 && (share < FEW_SHARE || rough);
 
     *dst = (struct mask_proposal){.meaning = MASK_MEANS_FOREGROUND, .classes = 1};
     if (stats->coloured)
@@ -612,11 +620,11 @@ void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *ds
                  "some masks contain 0 and 1, others 0 and %u. If both are foreground: " TWO_NAMES(
                      "1-65535"),
                  all.max);
-    } else if (are_numbers(stats, &all))
+    } else if (are_numbers(stats, &all) && !(rough && (ignored || all.n > FEW_VALUES)))
         propose_classes(stats, &all, dst);
-    else if (all.n <= FEW_VALUES && !is_lossy(stats) && are_edges(stats, &all))
-        propose_edges(&all, dst);
-    else if (all.n <= FEW_VALUES && !(all.n > 4 && is_lossy(stats)))
+    else if (all.n <= FEW_VALUES && edges && (ignored || !lossy))
+        propose_edges(&all, ignored, dst);
+    else if (all.n <= FEW_VALUES && !(lossy && (rough || all.n > 4)))
         propose_listed(stats, &all, dst);
     else
         propose_grey(stats, &all, dst);
