@@ -178,6 +178,12 @@ static void test_tiff_layouts(void)
     ok(samples_are("tiles.tif", PIXELS_RAW, 1, 8, want), "tiles, those at the edge cut");
     ok(image_file_size("tiles.tif", &width, &height, &e) == 0 && width == 20 && height == 18,
        "the size alone");
+    t = tiff_begin(TIFFOpen("sparse.tif", "w"), 20, 18, 8, 1, PHOTOMETRIC_MINISBLACK,
+                   COMPRESSION_NONE);
+    tiff_rows(t, want, 16, 20);
+    TIFFClose(t);
+    ok(image_file_read("sparse.tif", PIXELS_PICTURE, &img, &e) == -1 &&
+           strstr(e.text, "has strips or tiles without data"), "the last strip left out: %s", e.text);
 
     t = TIFFOpen("pages.tif", "w");
     for (uint8_t page = 0; page < 3; page++) {
