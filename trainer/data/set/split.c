@@ -351,6 +351,27 @@ static int warn_of_names(const struct split_config *config, const struct source 
     return rc;
 }
 
+/* Warns if equal images have different masks or classes: one of them is wrong. */
+static int warn_of_contradictions(const struct candidate *c, size_t n, struct err *e)
+{
+    struct map first = {0};
+    size_t k, a = 0, b = 0, count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!map_get(&first, c[i].pixels, &k))
+            rc = map_set(&first, c[i].pixels, i) ? mem_fail(e) : 0;
+        else if (c[i].item.label != c[k].item.label ||
+                 strcmp(c[i].item.mask_sha256, c[k].item.mask_sha256) != 0)
+            count++, a = k, b = i;
+    if (count)
+        log_warn("%zu image%s equal to another one, but with another mask or class, such as %s and "
+                 "%s: are they paired rightly?", count, count == 1 ? " is" : "s are",
+                 c[a].item.image, c[b].item.image);
+    map_destroy(&first);
+    return rc;
+}
+
 /* Divides by the first of these that applies: lists, "all for validation", the folders, the
  * seed. */
 static int divide_candidates(const struct split_config *config, const struct source *source,
@@ -418,6 +439,8 @@ struct split *split_create(const struct split_config *config, struct err *e)
     if (assign_lists(config, source, e) == 0)
         c = candidates_read(config, source, &s->mask_scale, &s->levels, e);
     if (c)
+        rc = warn_of_contradictions(c, source->count, e);
+    if (c && rc == 0)
         rc = divide_candidates(config, source, c, s, e);
     take_classes(source, s);
 out:
