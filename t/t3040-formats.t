@@ -138,7 +138,7 @@ like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are suppor
     "the error has the number"
 exits 7 "four channels of RGB images are refused" \
     "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
-like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"
+like "$ERR" 'has 3 channels, and data.channels is 4: train with --channels 3' "the error has both numbers"
 
 # --- classes by folder
 # -----------------------------------------------------------------------------
@@ -333,6 +333,7 @@ for i in range(10):
     pair("alpha", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask)
     pair("band", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask, tiff,
          photometric=2, tags=[(338, 3, 0)])
+    pair("five", i, [[(v,) * 5 for v in r] for r in image], mask, tiff)
     pair("narrow", i, [[v * 16 for v in r] for r in image], mask, tiff, bits=16)
     pair("float", i, [[v * 10 - 300 for v in r] for r in image], mask, tiff, bits=32, kind=tiff.FLOAT)
     pair("stack", i, image, mask, tiff, tags=[(270, 2, b"ImageJ=1.53\nimages=9\nslices=9\n\0")])
@@ -384,6 +385,8 @@ EOP
             "${@:2}" 2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
     }
     unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
+    exits 0 "init of five bands" unetctl init five --data r/five --site sandbox
+    like five/study.yaml 'channels: 5 ' "trains on all of them"
     exits 0 "init" unetctl init study --data r/turned --site sandbox
     is "$(grep -cE 'unetctl: warning: .*10 images, such as images/0.png: an EXIF' "$ERR")" 1 \
         "says so, too, once"

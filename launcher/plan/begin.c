@@ -801,7 +801,7 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""},
         {"site", NULL, ""}, {"gpus", NULL, ""}, {"train.epochs", NULL, ""}};
-    char data[PATH_MAX], derived[65], height[24], width[24], classes[24];
+    char data[PATH_MAX], derived[65], height[24], width[24], channels[24], classes[24];
     struct chosen c = {0};
     struct data_look look;
     size_t n = 6, first = 0;
@@ -848,7 +848,9 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     snprintf(width, sizeof width, "%ld", w);
     settings[0].value = height;
     settings[1].value = width;
-    settings[2].value = look.channels >= 3 ? "3" : "1";
+    snprintf(channels, sizeof channels, "%d",
+             look.channels > 4 ? look.channels : look.channels >= 3 ? 3 : 1);
+    settings[2].value = channels;
     for (size_t i = 2; i < n; i++)
         if (strcmp(settings[i].path, "data.patch") == 0) /* it replaces height and width */
             first = *settings[i].value ? 2 : 0;
