@@ -379,18 +379,39 @@ static int find_class(const struct source *s, const char *name)
     return -1;
 }
 
+/* Returns whether the name of a folder or file suggests masks rather than images of a class. */
+static bool is_mask_name(const char *name)
+{
+    static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
+                                        "ground_truth", "ground-truth", NULL};
+    static const char *const whole[] = {"gt", "label", "labels", "seg", NULL};
+    size_t n = filename_stem(name);
+
+    for (int i = 0; words[i]; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    for (int i = 0; whole[i]; i++)
+        if (strlen(whole[i]) == n && strncasecmp(name, whole[i], n) == 0)
+            return true;
+    return false;
+}
+
 /* Adds the images of dir/sub to the class `name`. known: the class must exist already. A folder
- * without images is not a class; folders inside it are skipped with a warning. */
+ * without images is not a class; folders inside it are skipped with a warning. *nmixed counts
+ * folders of which some files, but not all, are named as masks. */
 static int list_class(struct source *s, const char *sub, const char *name, bool known,
-                      enum source_side side, int *nempty, struct err *e)
+                      enum source_side side, int *nempty, int *nmixed, struct err *e)
 {
     struct tree files;
     char stem[1024];
     int rc = tree_list(s->dir, sub, NULL, &files, e), label = find_class(s, name);
-    size_t nimages = 0;
+    size_t nimages = 0, nmasks = 0;
 
     for (size_t i = 0; rc == 0 && i < files.count; i++)
-        nimages += filename_is_image(files.paths[i]);
+        if (filename_is_image(files.paths[i])) {
+            nimages++;
+            nmasks += is_mask_name(files.paths[i]);
+        }
     if (rc == 0 && nimages && label < 0) {
         label = s->nclasses;
         rc = known ? err_set(e, ERR_DATA, "%s/%s: is a class that train/ does not have", s->dir,
@@ -398,6 +419,7 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
                    : source_add_class(s, name, e);
     }
     *nempty += nimages == 0;
+    *nmixed += nmasks && nmasks < nimages;
     for (size_t i = 0; rc == 0 && i < files.count; i++) {
         snprintf(stem, sizeof stem, "%.500s/%.400s", sub, files.paths[i]);
         if (filename_is_image(files.paths[i]))
@@ -486,14 +508,14 @@ static int list_classes(struct source *s, const char *top, enum source_side side
 {
     struct tree folders;
     bool first = s->nclasses == 0;
-    int nstray = 0, nempty = 0;
+    int nstray = 0, nempty = 0, nmixed = 0;
     char sub[1024];
     int rc = tree_list(s->dir, *top ? top : NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.paths[i]);
         if (tree_is_folder(s->dir, sub))
-            rc = list_class(s, sub, folders.paths[i], !first, side, &nempty, e);
+            rc = list_class(s, sub, folders.paths[i], !first, side, &nempty, &nmixed, e);
         else
             nstray += filename_is_image(folders.paths[i]);
     }
@@ -506,24 +528,12 @@ static int list_classes(struct source *s, const char *top, enum source_side side
                  nempty == 1 ? "is not a class" : "are not classes");
     if (rc == 0 && first && s->nclasses < 2)
         rc = refuse_single_class(s, &folders, e);
+    else if (rc == 0 && first && nmixed == s->nclasses)
+        rc = err_set(e, ERR_DATA, "%s: its folders, such as %s/, seem to hold images and masks, not "
+                     "images of classes. Masks beside their images are read if they are named "
+                     "NAME_mask.png beside NAME.png: rename them", s->dir, s->class_names[0]);
     tree_free(&folders);
     return rc;
-}
-
-/* Returns whether the name of a folder or file suggests masks rather than images of a class. */
-static bool is_mask_word(const char *name)
-{
-    static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
-                                        "ground_truth", "ground-truth", NULL};
-    static const char *const whole[] = {"gt", "label", "labels", "seg", NULL};
-
-    for (int i = 0; words[i]; i++)
-        if (strcasestr(name, words[i]))
-            return true;
-    for (int i = 0; whole[i]; i++)
-        if (strcasecmp(name, whole[i]) == 0)
-            return true;
-    return false;
 }
 
 /* The first MASK_SAMPLES images of a class may be masks if they have at most MASK_VALUES different
@@ -576,30 +586,6 @@ static bool has_masks_of(struct source *s, int masks, int images)
     return pairs_match(s->dir, a, b) && has_few_values(s, masks) && !has_few_values(s, images);
 }
 
-/* Refuses folders that each have images and files named as masks, as one for each patient. */
-static int refuse_masks_in_classes(const struct source *s, struct err *e)
-{
-    bool (*has)[2] = mem_zero((size_t)s->nclasses, sizeof *has, e);
-    const char *mask = NULL;
-    char stem[NAME_MAX + 1];
-    int nmixed = 0;
-
-    for (size_t i = 0; has && i < s->count; i++) {
-        const char *name = filename_base(s->items[i].image);
-        snprintf(stem, sizeof stem, "%.*s", (int)filename_stem(name), name);
-        bool named = is_mask_word(stem);
-        has[s->items[i].label][named] = true;
-        mask = named ? s->items[i].image : mask;
-    }
-    for (int i = 0; has && i < s->nclasses; i++)
-        nmixed += has[i][0] && has[i][1];
-    free(has);
-    return !has ? -1 : nmixed < s->nclasses ? 0 :
-        err_set(e, ERR_DATA, "%s: its folders seem to hold images and masks (%s), not images of "
-                "classes. Masks beside their images are read if they are named NAME_mask.png beside "
-                "NAME.png: rename them", s->dir, mask);
-}
-
 /* Of at most so many classes each is compared with each. */
 #define MASK_CLASSES 4
 
@@ -609,7 +595,7 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
     int masks = -1, images = 0;
 
     for (int i = 0; i < s->nclasses; i++)
-        if (is_mask_word(s->class_names[i]))
+        if (is_mask_name(s->class_names[i]))
             masks = i;
     if (masks >= 0)
         images = masks == 0;
@@ -618,7 +604,7 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
             if (i != k && has_masks_of(s, i, k))
                 masks = i, images = k;
     if (masks < 0)
-        return refuse_masks_in_classes(s, e);
+        return 0;
     const char *name = s->class_names[masks], *other = s->class_names[images];
     return err_set(e, ERR_CONFIG, "%s: %s/ seems to hold masks, not images of a class. If so: "
                    "data.images=%s and data.masks=%s (unet-train data: --image-folder, "
