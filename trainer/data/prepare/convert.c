@@ -136,21 +136,14 @@ static int write_sample(struct convert_job *job, const struct convert_sample *s,
     return 0;
 }
 
-static bool has_folder_of_masks(const struct source_item *item)
-{
-    return item->mask && item->mask[strlen(item->mask) - 1] == '/';
-}
-
 /* Derives the sample's name from its image: "a/b.png" gives "b", "train/0.records#17" gives
- * "0.records-0000017". Of pairs in several folders that are not train/ and val/ the stem names the
- * folder, too: "a/b" gives "a_b". */
+ * "0.records-0000017". Pairs that are not divided have stems that differ: "a/b" gives "a_b". */
 static void sample_name(const struct source *source, const struct source_item *item,
                         char dst[NAME_MAX + 1])
 {
     const char *base = filename_base(item->image);
 
-    if (source->format == SOURCE_PAIRS && item->side == SOURCE_ANY &&
-        (has_folder_of_masks(item) || strchr(item->stem, '/'))) {
+    if (source->format == SOURCE_PAIRS && item->side == SOURCE_ANY) {
         snprintf(dst, NAME_MAX + 1, "%.200s", item->stem);
         for (char *c = strchr(dst, '/'); c; c = strchr(c, '/'))
             *c = '_';
@@ -281,7 +274,8 @@ static int put_all(struct convert_job *job, struct err *e)
         const struct source_item *item = &source->items[i];
         struct convert_sample s = {.side = item->side,
                                    .held_out = divided && item->side == SOURCE_ANY};
-        bool files = (source->format == SOURCE_PAIRS && !has_folder_of_masks(item)) ||
+        bool several = item->mask && item->mask[strlen(item->mask) - 1] == '/';
+        bool files = (source->format == SOURCE_PAIRS && !several) ||
                      source->format == SOURCE_FOLDERS;
         if (source->nclasses)
             s.class_name = source->class_names[item->label];
