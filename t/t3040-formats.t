@@ -397,6 +397,7 @@ EOP
         r/turned/images
     is "$(unet-train data check r/predicted 2>/dev/null | cut -f 2,3 | sort -u)" "32	24" \
         "their masks are upright, too"
+    like "$ERR" '10 images, such as .*: turned upright' "as is said"
     ok "they are converted" unet-train data convert --data r/turned --out r/converted
     is "$(samples r/converted/images)" "$(samples r/upright/images)" "to upright ones"
 

@@ -532,12 +532,11 @@ static int decode_page(struct predict_job *w, struct page *p, struct err *e)
     name_page(w, p, where);
     snprintf(p->name, sizeof p->name, p->page ? "%s-p%04d" : "%s", item->name, p->page + 1);
     count_bits(w, &img);
+    int rc = orientation_apply(&img, NULL, where, e);
     remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
-    int rc = orientation_apply(&img, NULL, where, e) ||
-                     picture_check(&img, w->trained->config.channels, where, e) ||
-                     open_page(w, &img, where, &p->image, e)
-                 ? -1
-                 : 0;
+    if (rc == 0 && (picture_check(&img, w->trained->config.channels, where, e) ||
+                    open_page(w, &img, where, &p->image, e)))
+        rc = -1;
     pixels_free(&img);
     return rc;
 }
