@@ -180,29 +180,6 @@ static int find_row(const char *dir, const char *sub, const struct source_folder
     return found != NULL;
 }
 
-/* Finds images/train and masks/train, and images/val and masks/val (or another name of held-out
- * data). All four must hold images. */
-static bool find_below(const char *dir, const struct pairs_part *part, struct layout *l)
-{
-    static const char *const *const sides[] = {layout_train, layout_held_out};
-    char images[PATH_SIZE], masks[PATH_SIZE], sub[NAME_MAX + 1], other[NAME_MAX + 1];
-
-    snprintf(images, sizeof images, "%s/%s", dir, part->images);
-    snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
-    for (int i = 0; i < 2; i++) {
-        const char *const same[] = {sub, NULL};
-        struct pairs_part *dst = &l->parts[i];
-        if (!layout_folder(images, sides[i], sub) || !layout_folder(masks, same, other) ||
-            !join_path(part->images, sub, dst->images, sizeof dst->images) ||
-            !join_path(part->masks, other, dst->masks, sizeof dst->masks) ||
-            !has_image(dir, dst->images) || !has_image(dir, dst->masks))
-            return false;
-        dst->side = i ? SOURCE_VAL : SOURCE_TRAIN;
-    }
-    l->nparts = 2;
-    return true;
-}
-
 static bool holds_images(const char *dir, const char *name, const void *arg)
 {
     return tree_is_folder(dir, name) && has_image(dir, name);
@@ -222,31 +199,33 @@ static bool find_deep(const char *dir, const struct pairs_part *part, struct lay
     return found;
 }
 
-/* Finds train/ and trainannot/ (CamVid) with images, or leftImg8bit/train/ and gtFine/train/ with a
- * folder for each city (Cityscapes); and the same of val or another name of held-out data. */
-static bool find_sides(const char *dir, struct layout *l)
+/* Finds folders named as sides, with images, or with folders of images (deep), in dir/images, and
+ * in dir/masks those of the same names with this suffix: images/train and masks/train,
+ * leftImg8bit/train and gtFine/train (Cityscapes), train and trainannot (CamVid). l->nparts is 1 if
+ * there are no held-out data. */
+static bool find_sides(const char *dir, const char *images, const char *masks, const char *suffix,
+                       bool deep, struct layout *l)
 {
     static const char *const *const sides[] = {layout_train, layout_held_out};
-    char name[NAME_MAX + 1], images[PATH_SIZE], masks[PATH_SIZE];
+    char top[2][PATH_SIZE], name[NAME_MAX + 1], mask[NAME_MAX + 16], found[NAME_MAX + 1];
+    const char *const same[] = {mask, NULL};
 
-    for (int form = 0; form < 2 && l->nparts == 0; form++)
-        for (int i = 0; i <= l->nparts && i < 2; i++) {
-            struct pairs_part *part = &l->parts[i];
-            snprintf(images, sizeof images, "%s%s", dir, form ? "/leftImg8bit" : "");
-            if (!layout_folder(images, sides[i], name))
-                continue;
-            snprintf(part->images, sizeof part->images, "%s%s", form ? "leftImg8bit/" : "", name);
-            snprintf(part->masks, sizeof part->masks, "%s%s%s", form ? "gtFine/" : "", name,
-                     form ? "" : "annot");
-            snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
-            l->deep = form;
-            if (form ? !find_dir_entry(masks, ".", holds_images, NULL, NULL)
-                     : !has_image(dir, part->images) || !has_image(dir, part->masks))
-                continue;
-            part->side = i ? SOURCE_VAL : SOURCE_ANY;
-            l->parts[0].side = i ? SOURCE_TRAIN : SOURCE_ANY;
-            l->nparts++;
-        }
+    snprintf(top[0], PATH_SIZE, "%s/%s", dir, images);
+    snprintf(top[1], PATH_SIZE, "%s/%s", dir, masks);
+    for (int i = l->nparts = 0; i < 2 && layout_folder(top[0], sides[i], name); i++) {
+        struct pairs_part *part = &l->parts[i];
+        snprintf(mask, sizeof mask, "%s%s", name, suffix);
+        if (!layout_folder(top[1], same, found) ||
+            !join_path(images, name, part->images, sizeof part->images) ||
+            !join_path(masks, found, part->masks, sizeof part->masks) ||
+            (deep ? !find_dir_entry(dir, part->masks, holds_images, NULL, NULL)
+                  : !has_image(dir, part->images) || !has_image(dir, part->masks)))
+            break;
+        part->side = i ? SOURCE_VAL : SOURCE_ANY;
+        l->parts[0].side = i ? SOURCE_TRAIN : SOURCE_ANY;
+        l->nparts++;
+    }
+    l->deep = deep && l->nparts;
     return l->nparts > 0;
 }
 
@@ -345,11 +324,15 @@ int layout_find(const char *dir, const struct source_folders *choice, struct lay
     *l = (struct layout){.nparts = 0};
     int rc = find_row(dir, "", choice, l, &part, &empty, e);
     partial = l->partial;
-    if (rc == 0 && empty && (find_below(dir, &part, l) || find_deep(dir, &part, l)))
+    if (rc == 0 && empty &&
+        ((find_sides(dir, part.images, part.masks, "", false, l) && l->nparts == 2) ||
+         find_deep(dir, &part, l)))
         return 1;
     if (rc == 0)
         rc = find_above(dir, choice, l, e);
-    if (rc == 0 && !choice->images && !choice->masks && find_sides(dir, l))
+    if (rc == 0 && !choice->images && !choice->masks &&
+        (find_sides(dir, "", "", "annot", false, l) ||
+         find_sides(dir, "leftImg8bit", "gtFine", "", true, l)))
         return 1;
     if (rc < 0 || l->nparts)
         return rc;
