@@ -420,7 +420,7 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
         --out lay/cls.json
     like "$ERR" '1 folder holds no images and is not a class' "an empty folder is not a class"
     like lay/cls.json '"classes":\["invalid","valid"\]' "the other folders are classes"
-    ok "a divided set as PNG" unet-train data convert --data lay/lists --out lay/again
+    ok "a divided set as PNG" unet-train data convert --data lay/lists --to png --out lay/again
     is "$(find lay/again -name '*.png' | sort | cut -d/ -f 3,4 | uniq -c | xargs)" \
         "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" \
         "folders with images are classes"

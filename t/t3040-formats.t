@@ -16,11 +16,20 @@ print(s.get("format", "pairs"), len(s["train"]), len(s["val"]), len(s.get("class
 # --- to PNG --------------------------------------------------------------------------------------
 ok "a set is made" unet-train data synth --out png --count 12 --size 32x32 --seed 3
 ok "... also as three shards of TFRecord" python3 "$srcdir/t/tfrecord.py" png shards 5
-ok "they are converted" unet-train data convert --data shards --out back
+ok "they are converted" unet-train data convert --data shards --to png --out back
 is "$(samples back/images)" "$(samples png/images)" "the images are the same"
 is "$(samples back/masks)" "$(samples png/masks)" "the masks are the same"
-exits 7 "an output folder with files is refused" unet-train data convert --data png --out back
+exits 7 "an output folder with files is refused" unet-train data convert --data png --to png \
+    --out back
+exits 2 "an unknown format is refused" unet-train data convert --data png --to zip --out zip
+exits 2 "TFRecord is not written" unet-train data convert --data png --to tfrecord --out new
+like "$ERR" 'only read; train from png as it is, or write them by TensorFlow' "the error says so"
+exits 2 "nor a cache" unet-train data convert --data png --to cache --out new
+like "$ERR" 'fills its cache by itself; set data.cache to new' "the error says what fills it"
 
+exits 2 "tiles are not written" unet-train data convert --data png --tile 20x16 --out new
+like "$ERR" 'no longer written; train on patches of images as they are, by data.patch=20x16' \
+    "the error says what stands in their place"
 # Sets of tiles exist: name as such the images of a new set, four for each STEM.
 tiles() { # DIR STEM...
     local dir=$1 stem at i=0
@@ -75,7 +84,7 @@ exits 7 "a damaged record is an error in training" \
     "${train[@]}" --data shards --set data.split=shards.json --out run-bad
 like "$ERR" 'shards/1.records: record 0 is damaged' "the error names it"
 exits 7 "a damaged record is an error in conversion" \
-    unet-train data convert --data shards --out broken
+    unet-train data convert --data shards --to png --out broken
 mkdir empty
 exits 7 "the same into an existing folder" unet-train data convert --data shards --out empty
 ok "no files are left" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
@@ -123,7 +132,7 @@ for i in range(1, 9):
 write("class-shards/0.records", [sample(i, int(i > 4)) for i in range(1, 9)])
 EOP
 ok "the shards are converted to images" \
-    unet-train data convert --data band-shards --out band-back
+    unet-train data convert --data band-shards --to png --out band-back
 is "$(samples band-back/images)" "$(samples bands/images)" "the images have their four bands"
 is "$(samples band-back/masks)" "$(samples bands/masks)" "and the masks are the same"
 learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
@@ -145,7 +154,7 @@ like "$ERR" 'has 3 channels, and data.channels is 4: train with --channels 3' "t
 ok "a folder per class is split" unet-train data split --data classes --out classes.json
 is "$(count classes.json)" "folders 6 2 2" "each of its two classes has a validation image"
 ok "shards of 16 bits and labels are converted" \
-    unet-train data convert --data class-shards --out class-back
+    unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
 exits 3 "a U-Net refuses images without masks" "${train[@]}" --data classes --out class-run
 like "$ERR" 'one class for each image' "the error says so"
@@ -276,7 +285,7 @@ for k in range(5):
     exits 7 \
         "a stack in a set of pairs is refused" unet-train data split --data stack --out stack.json
     like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "the error says what to do"
-    ok "the stack is converted to images" unet-train data convert --data stack --out pages
+    ok "the stack is converted to images" unet-train data convert --data stack --to png --out pages
     is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" \
         "s-p0002.png s-p0003.png s.png" "each page becomes an image"
     is "$(samples pages/images | sort -u | wc -l)" 3 "its three pages differ"
@@ -398,7 +407,7 @@ EOP
     is "$(unet-train data check r/predicted 2>/dev/null | cut -f 2,3 | sort -u)" "32	24" \
         "their masks are upright, too"
     like "$ERR" '10 images, such as .*: turned upright' "as is said"
-    ok "they are converted" unet-train data convert --data r/turned --out r/converted
+    ok "they are converted" unet-train data convert --data r/turned --to png --out r/converted
     is "$(samples r/converted/images)" "$(samples r/upright/images)" "to upright ones"
 
     # --- data.scale: 16-bit images with values 100 to 163, and the same in 8 bits
@@ -548,7 +557,7 @@ write("numbered/0.records", [example(image=tensor([2, 2, 1], b"1234"), label=num
 write("pixels/0.records", [example(image=tensor([2, 2, 1], b"1234"), mask_raw=octets(b"\0\1\0\1"))])
 write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])
 EOP
-ok "records of encoded pictures" unet-train data convert --data encoded --out decoded
+ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
 is "$(samples decoded/images)" "$(samples png/images)" "have the images"
 is "$(samples decoded/masks)" "$(samples png/masks)" "and the masks"
 ok "they are split" unet-train data split --data encoded --out encoded.json

@@ -80,7 +80,7 @@ like "$ERR" 'record 7 has label 200' "the error names the record"
 is "$(wc -l <"$OUT")" 40 "the other files are printed"
 
 # --- predict and export ---
-ok "pictures" unet-train data convert --data cifar --out png
+ok "pictures" unet-train data convert --data cifar --to png --out png
 images=(png/test/airplane/*.png)
 [ -e "${images[0]}" ] || mapfile -t images < <(find png -name '*.png' | sort | head -n 4)
 ok "predict" unet-train predict --checkpoint run --threads 1 -p --out classes "${images[@]}"

@@ -15,7 +15,7 @@ close() { # A B: the losses of two runs, nearly the same
 
 # ---- chips
 make_cifar cifar 48 20
-ok "class folders" unet-train data convert --data cifar --out folders
+ok "class folders" unet-train data convert --data cifar --to png --out folders
 train=(unet-train train --data folders --model chips --set model.base=4 --size 32x32 --channels 3 \
     --epochs 3
     --lr 0.002 --threads 1 --seed 2 --set train.lr_schedule=constant --set train.lr_scaling=none)

@@ -60,14 +60,14 @@ write("deep", [{"image": s["image"].astype(np.uint16) * 257, "mask": s["mask"][.
 END
 ok 'TensorFlow reads them and writes its own' python3 peer.py
 samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
-ok 'we read what it wrote' unet-train data convert --data theirs --out back
+ok 'we read what it wrote' unet-train data convert --data theirs --to png --out back
 is "$(samples back/images)" "$(samples png/images)" 'the same images'
 is "$(samples back/masks)" "$(samples png/masks)" 'the same masks'
-ok 'classes' unet-train data convert --data labelled --out labelled-back
+ok 'classes' unet-train data convert --data labelled --to png --out labelled-back
 is "$(samples labelled-back/1)" "$(samples classes/b)" 'have their images'
 ok 'floats from 0 to 1, labels of int32, under other names' unet-train data split --data floats \
     --out floats.json
-ok 'uint16, masks of two dimensions' unet-train data convert --data deep --out deep-back
+ok 'uint16, masks of two dimensions' unet-train data convert --data deep --to png --out deep-back
 is "$(samples deep-back/images | cut -f 4 | sort -u)" 16 'stay 16 bits'
 is "$(samples deep-back/masks)" "$(samples png/masks)" 'the same masks again'
 train=(unet-train train --size 32x48 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 --batch-size 4)
