@@ -522,7 +522,7 @@ static void add_means(struct decision *d, const struct series *s)
     if (s->means.gpus)
         add_caveat(d, CAVEAT_MEANS,
             "With %d GPUs the efficiency is %.2f by the means of steady %ss, but %.2f by their "
-            "medians: some %ss take far longer than most, such as those with an evaluation or a "
+            "medians: some %ss take longer than most, such as those with an evaluation or a "
             "checkpoint. So every steady %s of this report is a mean.", s->means.gpus,
             series_efficiency(s, series_find(s, s->means.gpus))->value, series_interval(s),
             s->means.median, series_interval(s), series_interval(s));

@@ -14,7 +14,7 @@
 #define SAME_WORK 0.1
 /* Speed-ups by the means of intervals that lie outside those by their medians, with their interval,
  * by more than this factor contradict them. */
-#define MEANS_APART 1.1
+#define MEANS_APART 1.03
 /* Without an interval over runs, they do so by more than this factor. */
 #define MEANS_APART_ALONE 1.25
 

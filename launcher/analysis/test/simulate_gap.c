@@ -13,28 +13,30 @@ enum { LENGTH = 81, NOISE, PAUSE = NOISE + 4 };
 
 /* Times of intervals scatter by `noise` (lognormal, or Student's t with 3 degrees of freedom); the
  * first takes `first` times as long, every `every`th `longer` times and `stall` seconds, and in one
- * run one takes `pause` times as long. */
+ * run one takes `pause` times as long. With N GPUs a typical one takes 8 (1 / N + serial) s. */
 static const struct {
     const char *name;
     double noise;
     bool heavy;
     double first;
     size_t every;
-    double longer, pause, stall;
+    double longer, pause, stall, serial;
 } laws[] = {
-    {"1 %", 0.01, false, 1, 0, 1, 1, 0},
-    {"5 %", 0.05, false, 1, 0, 1, 1, 0},
-    {"1 %, t", 0.01, true, 1, 0, 1, 1, 0},
-    {"5 %, t", 0.05, true, 1, 0, 1, 1, 0},
-    {"5 %, first 20x", 0.05, false, 20, 0, 1, 1, 0},
-    {"5 %, t, first 100x", 0.05, true, 100, 0, 1, 1, 0},
-    {"30 %", 0.3, false, 1, 0, 1, 1, 0},
-    {"5 %, every 10th 5x", 0.05, false, 1, 10, 5, 1, 0},
-    {"5 %, every 5th 25x", 0.05, false, 1, 5, 25, 1, 0},
-    {"5 %, every 5th 2 s more", 0.05, false, 1, 5, 1, 1, 2},
-    {"5 %, t, every 10th 9 s more", 0.05, true, 1, 10, 1, 1, 9},
-    {"5 %, pause of 100", 0.05, false, 5, 0, 1, 100, 0},
-    {"5 %, t, pause of 30", 0.05, true, 5, 0, 1, 30, 0},
+    {"1 %", 0.01, false, 1, 0, 1, 1, 0, 0},
+    {"5 %", 0.05, false, 1, 0, 1, 1, 0, 0},
+    {"1 %, t", 0.01, true, 1, 0, 1, 1, 0, 0},
+    {"5 %, t", 0.05, true, 1, 0, 1, 1, 0, 0},
+    {"5 %, first 20x", 0.05, false, 20, 0, 1, 1, 0, 0},
+    {"5 %, t, first 100x", 0.05, true, 100, 0, 1, 1, 0, 0},
+    {"30 %", 0.3, false, 1, 0, 1, 1, 0, 0},
+    {"5 %, every 10th 5x", 0.05, false, 1, 10, 5, 1, 0, 0},
+    {"5 %, every 5th 25x", 0.05, false, 1, 5, 25, 1, 0, 0},
+    {"5 %, every 5th 2 s more", 0.05, false, 1, 5, 1, 1, 2, 0},
+    {"5 %, t, every 10th 9 s more", 0.05, true, 1, 10, 1, 1, 9, 0},
+    {"2 %, Amdahl 3 %, every 5th 0.7 s more", 0.02, false, 1, 5, 1, 1, 0.7, 0.03},
+    {"2 %, t, Amdahl 2 %, every 5th 1 s more", 0.02, true, 1, 5, 1, 1, 1, 0.02},
+    {"5 %, pause of 100", 0.05, false, 5, 0, 1, 100, 0, 0},
+    {"5 %, t, pause of 30", 0.05, true, 5, 0, 1, 30, 0, 0},
 };
 #define NLAWS (sizeof laws / sizeof *laws)
 #define FIRST_PAUSE (NLAWS - 2)
@@ -46,7 +48,7 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
     [SAID] = {"one is said to be longer, but none is", SIMULATE_AT_MOST, 0.05},
     [MISSED] = {"none is said to be, but one is", SIMULATE_AT_MOST, 0.05},
     [MEANS] = {"means are taken, but medians are as good", SIMULATE_AT_MOST, 0.05},
-    [MISLED] = {"0.80 is said to be reached, but less than 0.76 is", SIMULATE_AT_MOST, 0.05},
+    [MISLED] = {"0.80 is said to be reached, but less than 0.78 is", SIMULATE_AT_MOST, 0.05},
 };
 
 static void describe(size_t i, char *dst, size_t size)
@@ -72,7 +74,7 @@ static void study(size_t i, uint64_t number, double *values)
             if (laws[i].heavy)
                 z[0] /= sqrt((z[1] * z[1] + z[2] * z[2] + z[3] * z[3]) / 3);
             bool slow = laws[i].every && e % laws[i].every == 4;
-            double typical = 8. / gpus * (slow ? laws[i].longer : 1);
+            double typical = 8 * (1. / gpus + laws[i].serial) * (slow ? laws[i].longer : 1);
             r->curve->seconds[e] = typical * exp(laws[i].noise * z[0]) * (e ? 1 : laws[i].first) +
                                    (slow ? laws[i].stall : 0);
             expected[k / RUNS] += e ? typical + (slow ? laws[i].stall : 0) : 0;
@@ -91,7 +93,7 @@ static void study(size_t i, uint64_t number, double *values)
     values[i < FIRST_PAUSE ? SAID : MISSED] = i < FIRST_PAUSE ? said : !said;
     for (int k = 1; k < SIMULATE_NCOUNTS; k++)
         misled |= d->time[k] == DECISION_PASSES &&
-                  expected[0] / expected[k] / simulate_counts[k] < 0.76;
+                  expected[0] / expected[k] / simulate_counts[k] < 0.78;
     values[MISLED] = misled;
     if (laws[i].stall == 0)
         values[MEANS] = s.analysis.series[0].series.means.gpus > 0;
