@@ -16,7 +16,8 @@ static double base_quality(const struct series *s)
 
 static bool is_relative(const struct decision_rule *rule, const struct series *s)
 {
-    return rule->is_share || (!rule->chosen && !s->is_share && base_quality(s) > 1);
+    return rule->is_share ||
+           (!rule->chosen && !s->is_share && (s->lower || base_quality(s) > 1));
 }
 
 double decision_margin(const struct decision_rule *rule, const struct series *s)
@@ -45,8 +46,7 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
              scale * QUALITY_COLLAPSE * rule->margin, unit, s->lower ? "above" : "below",
              series_collapsed(s), 100 * QUALITY_COLLAPSE_SHARE, series_collapsed(s));
     if (relative && !rule->is_share)
-        buf_addf(b, " Values are beyond 1, so the margin of %.3g is a share of them; "
-                 "quality.margin sets another one.", rule->margin);
+        buf_add(b, " quality.margin sets another margin.");
 }
 
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,

@@ -180,7 +180,8 @@ struct decision_rule {
     double efficiency; /* the least */
     double margin;     /* the quality may be worse by less than this */
     bool is_share;     /* margin is a part of the base case's median */
-    /* The study sets margin. Otherwise it is such a part of values beyond 1, such as percent. */
+    /* The study sets margin. Otherwise it is such a part of values beyond 1, such as percent, and
+     * of those of which less is better, such as an error of 0.004. */
     bool chosen;
     /* of a sequential design (design.h), whose pairs decide quality; NULL: the sample is fixed */
     const struct quality_looks *looks;

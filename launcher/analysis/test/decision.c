@@ -463,8 +463,13 @@ static void check_lower(void)
     ok(d.quality[3].state == QUALITY_HOLDS, "so a loss of 19.1 that rises by 0.02 holds");
     decision_describe_rule(&words, &rule, &s[0], "val_loss");
     ok(strstr(words.data, "it holds where that lies below 1 % of the base case's") &&
-           strstr(words.data, "quality.margin sets another one."), "and the rule says it");
+           strstr(words.data, "quality.margin sets another margin."), "and the rule says it");
     buf_destroy(&words);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].quality.value = 0.004 + (20 - table.rows[i].quality.value - 0.8) / 100;
+    compute();
+    near(d.rule.margin, 0.01 * s[0].points[0].q[QUANTITY_QUALITY].median, 1e-12,
+         "that of an error of 0.005 is a share, too");
     rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true, true, NULL};
     compute();
     near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_QUALITY].median, 1e-12,
