@@ -96,7 +96,8 @@ const struct series_point *decision_find_too_good(const struct decision *d,
 
     for (const struct series_point *p = d->base + 1; p < d->base + s->npoints; p++) {
         const struct ratio *r = series_efficiency(s, p);
-        if (r->value > DECISION_TOO_GOOD && !(r->interval.low <= 1) &&
+        double least = interval_is_known(&r->interval) ? r->interval.low : r->least;
+        if (r->value > DECISION_TOO_GOOD && !(least <= 1) &&
             (!best || r->value > series_efficiency(s, best)->value))
             best = p;
     }

@@ -312,7 +312,7 @@ bool decision_is_single(const struct decision *d, const struct series_point *p);
 int decision_efficiency_decimals(const struct decision *d, double efficiency);
 
 /* Returns the count with the largest efficiency if that is suspect: above DECISION_TOO_GOOD, and
- * its interval, where it is known, above 1. Otherwise NULL. */
+ * its interval, or without one the range of several runs, above 1. Otherwise NULL. */
 const struct series_point *decision_find_too_good(const struct decision *d,
                                                   const struct series *s);
 

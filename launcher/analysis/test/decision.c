@@ -208,6 +208,10 @@ static void check_unbounded(void)
     ok(strstr(d.limit_why, "undecided whether the efficiency is sufficient: 0.49 (0.32 to 0.99 "
                            "between single runs, too few for an interval, threshold 0.80)"),
        "the limit is not known: %s", d.limit_why);
+    table.rows[2].median_epoch_s = 2;
+    table.rows[3].median_epoch_s = 6;
+    compute();
+    ok(!caveat(CAVEAT_TOO_GOOD), "an efficiency of 1.26 (0.83 to 2.53) is not more than ideal");
     results_destroy(&table);
     for (int i = 0; i < 2; i++)
         table_add(&table, "x", 1 + i, 1, 10.1 / (1 + i) / (i ? 0.5 : 1));
