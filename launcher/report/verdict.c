@@ -429,9 +429,9 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         else
             buf_addf(b, "%s %.4f", s->lower ? "most" : "least",
                      s->lower ? values->max : values->min);
-        if (q->collapse_open && q->collapse_needed)
+        if (q->state == QUALITY_UNDECIDED && q->collapse_needed)
             buf_addf(b, "; undecided, about %zu runs would decide", q->collapse_needed);
-        else if (q->collapse_open)
+        else if (q->state == QUALITY_UNDECIDED && q->collapse_open)
             buf_addf(b, "; undecided, more than %d runs would decide", QUALITY_COLLAPSE_RUNS);
         buf_add(b, ")");
         before = ", ";

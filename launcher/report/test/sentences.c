@@ -469,7 +469,8 @@ static bool are_collapsed(const struct found *f)
         snprintf(with, sizeof with, " with %d GPUs (", p->gpus);
         const char *at = strstr(f->text, with);
         if ((at != NULL) != (quality_of(f, p)->ncollapsed && !quality_of(f, p)->why) ||
-            (at && (strncmp(at + strcspn(at, ";)"), "; undecided", 11) == 0) == collapses(f, p)))
+            (at && (strncmp(at + strcspn(at, ";)"), "; undecided", 11) == 0) ==
+                       (collapses(f, p) || falls(f, p))))
             return false;
     }
     return true;
