@@ -132,8 +132,7 @@ static void check_setup(struct rule *r, const struct rule_facts *f)
             f->images ? "network, data, " : "");
     else
         set_rule(r, RULE_NOT_MET,
-                 "These logs hold no setup: neither %shosts nor versions.",
-                 f->stepped ? "" : "batch nor ");
+                 "These logs do not hold the whole setup: settings, hosts and versions.");
 }
 
 static void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)

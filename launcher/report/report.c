@@ -20,8 +20,8 @@ static char *list_problems(const struct report *r)
                 continue;
             if (r->nsources > 1)
                 buf_addf(&b, "%s: ", r->sources[k].title);
-            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, plural(row->gpus),
-                     result_state_names[row->state], row->note);
+            buf_addf(&b, "%s (%d GPU%s) is %s%s%s\n", row->run, row->gpus, plural(row->gpus),
+                     result_state_names[row->state], *row->note ? ": " : "", row->note);
         }
     if (nproblems > REPORT_MAX_PROBLEMS)
         buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
