@@ -8,6 +8,7 @@
 #include "launcher/analysis/statistics/hypothesis.h"
 
 #define MOST_SEEDS 100 /* more runs per count are not practicable */
+#define CLOSE 1.1 /* between counts of at most this ratio a further one gains little */
 
 static double base_quality(const struct series *s)
 {
@@ -412,32 +413,61 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
     }
 }
 
+/* Returns whether runs on so many GPUs can be planned: they share the batch, equally but for the
+ * embedded engine, and where some measured count has several nodes, fill theirs. */
+static bool is_practical(const struct series *s, int gpus)
+{
+    bool shares = s->mode != SERIES_STRONG || strcmp(s->engine, "embedded") == 0 ||
+                  s->rows[0].global_batch % gpus == 0;
+    int node = 1;
+
+    for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
+        if (p->nodes > 1 && (p->gpus - 1) / p->nodes >= node)
+            node = (p->gpus - 1) / p->nodes + 1;
+    return shares && (gpus <= node || gpus % node == 0);
+}
+
+/* Returns the practical count between low and high, both excluded, that is the nearest to a number
+ * by ratio, or 0. */
+static int find_practical(const struct series *s, int low, int high, double to)
+{
+    int best = 0;
+
+    for (int n = low + 1; n < high; n++)
+        if (is_practical(s, n) && (!best || fabs(log(n / to)) < fabs(log(best / to))))
+            best = n;
+    return best;
+}
+
 /* Chooses a count to measure beyond the largest one. If the model expects that larger counts are
  * efficient, it is the last of them; if it expects that none is, the next count; without a model,
  * twice the largest. */
-static void choose_larger(struct decision *d)
+static void choose_larger(struct decision *d, const struct series *s)
 {
-    int last = d->reach->gpus;
+    int last = d->reach->gpus, expected = d->model_expected;
 
-    if (d->model_expected > last) {
-        d->next = d->model_expected;
+    d->next = find_practical(s, last, expected + 1, expected);
+    if (d->next) {
         snprintf(d->next_why, sizeof d->next_why,
-                 d->model_reach == d->model_expected
+                 d->model_reach >= d->next
                      ? "the model predicts an efficiency of %.2f or more up to there, if no limit "
                        "begins before"
                      : "the model expects an efficiency of %.2f or more up to there, if no limit "
                        "begins before, but its interval includes less",
                  d->rule.efficiency);
-    } else if (d->model_expected) {
-        d->next = last + 1;
+        return;
+    }
+    d->next = find_practical(s, last, 2 * last + 1, expected ? last : 2 * last);
+    if (!d->next)
+        snprintf(d->next_why, sizeof d->next_why, "no more GPUs share the batch of %ld",
+                 s->rows[0].global_batch);
+    else if (expected)
         snprintf(d->next_why, sizeof d->next_why,
                  "the model predicts that efficiency drops below %.2f there", d->rule.efficiency);
-    } else {
-        d->next = 2 * last;
+    else
         snprintf(d->next_why, sizeof d->next_why,
                  "no count was measured beyond %d, and no model predicts where efficiency drops",
                  last);
-    }
 }
 
 static void explain_seeds(struct decision *d, const struct series *s,
@@ -512,12 +542,12 @@ static void choose_next(struct decision *d, const struct series *s)
     if (choose_whole(d, s) || choose_seeds(d, s))
         return;
     if (!d->limit) {
-        choose_larger(d);
+        choose_larger(d, s);
     } else {
         int low = d->reach->gpus, high = d->limit->gpus;
-        int middle = (int)lround(sqrt((double)low * high));
-        if (middle > low && middle < high) {
-            d->next = middle;
+        if (high > CLOSE * low)
+            d->next = find_practical(s, low, high, sqrt((double)low * high));
+        if (d->next) {
             snprintf(d->next_why, sizeof d->next_why, "the limit lies between %d and %d", low,
                      high);
         } else if (d->time_seeds.point) {

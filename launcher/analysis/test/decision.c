@@ -294,6 +294,20 @@ static void check_model(void)
        "the last count that is expected to be efficient is measured next (%d)", d.next);
     ok(d.model_reach == d.next || strstr(d.next_why, "interval includes less"),
        "what the interval leaves open is said: %s", d.next_why);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].nodes = table.rows[i].gpus > 4 ? 2 : 1;
+    compute();
+    ok(d.next == 12 && strstr(d.next_why, "drops"), "in whole nodes (%d)", d.next);
+    for (size_t i = 0; i < table.count; i++) {
+        table.rows[i].global_batch = 64;
+        table.rows[i].batch_per_gpu = 64 / table.rows[i].gpus;
+    }
+    compute();
+    is_int(d.next, 16, "one that shares the batch");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].global_batch = 8, table.rows[i].batch_per_gpu = 8 / table.rows[i].gpus;
+    compute();
+    ok(!d.next && strstr(d.next_why, "share the batch of 8"), "or none: %s", d.next_why);
     fill_law(0.034, 0.0001);
     compute();
     ok(d.model_reach == 8 && d.next == 9 && strstr(d.next_why, "drops"),
