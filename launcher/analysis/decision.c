@@ -413,20 +413,6 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
     }
 }
 
-/* Returns whether runs on so many GPUs can be planned: they share the batch, equally but for the
- * embedded engine, and where some measured count has several nodes, fill theirs. */
-static bool is_practical(const struct series *s, int gpus)
-{
-    bool shares = s->mode != SERIES_STRONG || strcmp(s->engine, "embedded") == 0 ||
-                  s->rows[0].global_batch % gpus == 0;
-    int node = 1;
-
-    for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
-        if (p->nodes > 1 && (p->gpus - 1) / p->nodes >= node)
-            node = (p->gpus - 1) / p->nodes + 1;
-    return shares && (gpus <= node || gpus % node == 0);
-}
-
 /* Returns the practical count between low and high, both excluded, that is the nearest to a number
  * by ratio, or 0. */
 static int find_practical(const struct series *s, int low, int high, double to)
@@ -434,7 +420,7 @@ static int find_practical(const struct series *s, int low, int high, double to)
     int best = 0;
 
     for (int n = low + 1; n < high; n++)
-        if (is_practical(s, n) && (!best || fabs(log(n / to)) < fabs(log(best / to))))
+        if (series_is_practical(s, n) && (!best || fabs(log(n / to)) < fabs(log(best / to))))
             best = n;
     return best;
 }

@@ -99,7 +99,7 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
             break;
         }
     for (int n = s->points[0].gpus + 1; n <= last && (!c->gpus || n < c->gpus); n++) {
-        if (series_find(s, n) || !model_is_usable(whole))
+        if (series_find(s, n) || !model_is_usable(whole) || !series_is_practical(s, n))
             continue;
         double latest = model_latest(whole, n);
         if (latest > deadline_s)
@@ -113,7 +113,8 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
     }
     if (!c->gpus)
         snprintf(c->why, sizeof c->why,
-                 "no count up to %d, twice the largest measured, meets it", last);
+                 "no count measured meets it, and no model is sure (%g %%) of any up to %d, twice "
+                 "the largest", 100 * MODEL_SURE, last);
 }
 
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,

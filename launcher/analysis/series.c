@@ -710,6 +710,18 @@ double series_ideal(const struct series *s, int gpus)
     return (double)gpus / s->points[0].gpus;
 }
 
+bool series_is_practical(const struct series *s, int gpus)
+{
+    bool shares = s->mode != SERIES_STRONG || strcmp(s->engine, "embedded") == 0 ||
+                  s->rows[0].global_batch % gpus == 0;
+    int node = 1;
+
+    for (const struct series_point *p = s->points; p < s->points + s->npoints; p++)
+        if (p->nodes > 1 && (p->gpus - 1) / p->nodes >= node)
+            node = (p->gpus - 1) / p->nodes + 1;
+    return shares && (gpus <= node || gpus % node == 0);
+}
+
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p)
 {
     return s->by_units ? &p->unit_efficiency : &p->efficiency[QUANTITY_STEADY_EPOCH];

@@ -151,6 +151,9 @@ void series_describe_work(const struct series *s, char *dst, size_t size);
 const struct series_point *series_find(const struct series *s, int gpus);
 /* Returns gpus / base. */
 double series_ideal(const struct series *s, int gpus);
+/* Returns whether runs on so many GPUs can be planned: they share the batch, equally but for the
+ * embedded engine, and where some measured count has several nodes, fill theirs. */
+bool series_is_practical(const struct series *s, int gpus);
 /* Returns the steady efficiency that a verdict is based on: by work if that is known at all
  * points. */
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p);
