@@ -56,8 +56,8 @@ extern const char *const compare_test_names[];
 /* The quality of each count of a series, judged against the base case. Lower, below and falls are
  * said of a quality of which more is better, and mean the opposite of one of which less is.
  *
- * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins worse than the median of
- * the base case, or if it has none although the log names one: it diverged. A count collapses where
+ * A run has collapsed if its quality is worse than the median of the base case by more than
+ * quality_far, or if it has none although the log names one: it diverged. A count collapses where
  * the lower limit of the share of its runs that do exceeds QUALITY_COLLAPSE_SHARE. Where some run
  * has collapsed, and that limit does not, quality is undecided, unless the upper limit lies below.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
@@ -67,6 +67,7 @@ extern const char *const compare_test_names[];
  * not recorded, or is not comparable, is unknown. */
 
 #define QUALITY_COLLAPSE 5    /* margins */
+#define QUALITY_COLLAPSE_SCATTER 4 /* standard deviations */
 #define QUALITY_COLLAPSE_SHARE 0.1  /* the largest share of runs that may collapse */
 #define QUALITY_COLLAPSE_RUNS 100 /* more runs are not asked for to decide on that */
 #define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */
@@ -127,6 +128,11 @@ struct quality {
      * tested. */
     bool by_construction;
 };
+
+/* Returns the least by which a collapsed run is worse: QUALITY_COLLAPSE margins, or where runs
+ * scatter more QUALITY_COLLAPSE_SCATTER standard deviations within counts, by the median distance
+ * of runs with neighbouring seeds, which runs that collapse hardly change. */
+double quality_far(const struct series *s, double margin);
 
 /* Returns the runs of which a share of k of n is shown to be above or below
  * QUALITY_COLLAPSE_SHARE, or 0 if that takes more than QUALITY_COLLAPSE_RUNS. */

@@ -278,6 +278,7 @@ size_t compare_needed(double sd, double df, double distance, size_t nfamily, boo
 
 /* ---- quality of the counts ---- */
 
+#define NORMAL_APART 0.9539 /* median distance of two normal values, in standard deviations */
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
 const char *quality_state_name(const struct quality *q, const struct series *s)
@@ -376,22 +377,37 @@ static bool is_lost(const struct series_point *p, const struct result *r)
            (*r->quality.metric || !isnan(median_quality(p)));
 }
 
-static bool has_collapsed(const struct series *s, double margin, const struct result *r)
+double quality_far(const struct series *s, double margin)
 {
-    return quality_loss(s, result_quality(r) - median_quality(s->points)) >
-           QUALITY_COLLAPSE * margin * (1 + TOLERANCE);
+    double *apart = calloc(s->nrows + 1, sizeof *apart);
+    size_t n = 0;
+
+    for (size_t i = 1; apart && i < s->nrows; i++) {
+        double change = result_quality(&s->rows[i]) - result_quality(&s->rows[i - 1]);
+        if (s->rows[i].gpus == s->rows[i - 1].gpus && isfinite(change))
+            apart[n++] = fabs(change);
+    }
+    stat_sort(apart, n);
+    double scatter = n ? apart[(n - 1) / 2] / NORMAL_APART : 0;
+    free(apart);
+    return fmax(QUALITY_COLLAPSE * margin, QUALITY_COLLAPSE_SCATTER * scatter);
+}
+
+static bool has_collapsed(const struct series *s, double far, const struct result *r)
+{
+    return quality_loss(s, result_quality(r) - median_quality(s->points)) > far * (1 + TOLERANCE);
 }
 
 /* Copies the whole runs of p, or of them those that have not collapsed, each distinct one once.
  * Returns their number. */
 static size_t pick_runs(struct result *dst, const struct series *s, const struct series_point *p,
-                        bool all, double margin)
+                        bool all, double far)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
         if (p->rows[i].limited != 1 &&
-            (all || !(has_collapsed(s, margin, &p->rows[i]) || is_lost(p, &p->rows[i]))))
+            (all || !(has_collapsed(s, far, &p->rows[i]) || is_lost(p, &p->rows[i]))))
             dst[n++] = p->rows[i];
     return compare_distinct(dst, n, dst);
 }
@@ -421,15 +437,15 @@ static void set_collapse(struct quality *q, size_t more)
 }
 
 static void count_runs(struct quality *q, const struct series *s, const struct series_point *p,
-                       double margin, struct result *room)
+                       double far, struct result *room)
 {
-    size_t n = pick_runs(room, s, p, true, margin);
+    size_t n = pick_runs(room, s, p, true, far);
 
     q->nrepeats = p->nruns - p->nlimited - n;
     for (size_t i = 0; i < n; i++) {
         bool lost = is_lost(p, &room[i]);
         q->nruns += lost || !isnan(result_quality(&room[i]));
-        q->ncollapsed += lost || has_collapsed(s, margin, &room[i]);
+        q->ncollapsed += lost || has_collapsed(s, far, &room[i]);
     }
     set_collapse(q, 0);
 }
@@ -527,8 +543,9 @@ static int compare_look(struct quality *q, const struct series *s, const struct 
                         struct err *e)
 {
     const struct quality_look *look = find_look(looks, p->gpus);
-    size_t na = look ? pick_runs(room, s, s->points, false, margin) : 0,
-           nb = look ? pick_runs(room + na, s, p, false, margin) : 0;
+    double far = quality_far(s, margin);
+    size_t na = look ? pick_runs(room, s, s->points, false, far) : 0,
+           nb = look ? pick_runs(room + na, s, p, false, far) : 0;
     struct result *b = room + na;
 
     if (look) {
@@ -552,15 +569,16 @@ static int compare_point(struct quality *q, const struct series *s, const struct
                          double margin, size_t nfamily, struct result *room, struct err *e)
 {
     const struct series_point *base = s->points;
+    double far = quality_far(s, margin);
 
     if (p == base)
         return compare_quality(&q->change, room, 0, room, 0, NAN, margin, nfamily, e);
-    size_t na = pick_runs(room, s, base, false, margin),
-           nb = pick_runs(room + na, s, p, false, margin);
+    size_t na = pick_runs(room, s, base, false, far),
+           nb = pick_runs(room + na, s, p, false, far);
 
     if (!na || !nb) {
-        na = pick_runs(room, s, base, true, margin);
-        nb = pick_runs(room + na, s, p, true, margin);
+        na = pick_runs(room, s, base, true, far);
+        nb = pick_runs(room + na, s, p, true, far);
     }
     return compare_quality(&q->change, room, na, room + na, nb,
                            p->q[QUANTITY_QUALITY].resolution, margin, nfamily, e);
@@ -578,7 +596,7 @@ int quality_compute(struct quality *dst, const struct series *s, double margin,
         nfamily += !isnan(median_quality(&s->points[i]));
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
-        count_runs(&dst[i], s, &s->points[i], margin, room);
+        count_runs(&dst[i], s, &s->points[i], quality_far(s, margin), room);
         if (looks && i == 0)
             count_lost(&dst[i], &s->points[i], looks, NULL);
         rc = looks && i ? compare_look(&dst[i], s, &s->points[i], looks, margin, room, e)

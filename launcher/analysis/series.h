@@ -118,7 +118,7 @@ const char *series_quantity_name(const struct series *s, enum quantity q);
 /* Returns series.quality as it stands at the beginning of a sentence or in a title. */
 const char *series_quality_title(const struct series *s);
 
-/* Returns what a run did that is more than QUALITY_COLLAPSE margins worse. Only a share, such as an
+/* Returns what a run did that is worse by more than quality_far. Only a share, such as an
  * IoU, collapses by that; a loss may be a little worse. */
 const char *series_collapsed(const struct series *s);
 

@@ -139,16 +139,16 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
         buf_add(b, "The runs are too few to judge the change.\n");
     else {
         buf_addf(b, "Its change of %.*f (95 %% interval %.*f to %.*f, simultaneous over %zu count%s) "
-                 "%s by the margin of %.3g", s->decimals, table_round(c->difference, s->decimals),
+                 "%s the margin of %.3g", s->decimals, table_round(c->difference, s->decimals),
                  s->decimals, table_round(c->interval.low, s->decimals), s->decimals,
                  table_round(c->interval.high, s->decimals), c->nfamily,
                  plural((long)c->nfamily),
-                 q->state == QUALITY_HOLDS   ? "shows that it holds"
-                 : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises"
-                                                        : "shows that it falls"
+                 q->state == QUALITY_HOLDS   ? "shows that it holds by"
+                 : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises by more than"
+                                                        : "shows that it falls by more than"
                  : q->state == QUALITY_COLLAPSES || q->collapse_open
-                     ? "is of the other runs, which does not show that it holds"
-                     : "does not decide whether it holds",
+                     ? "is of the other runs, which does not show that it holds by"
+                     : "does not decide whether it holds by",
                  d->rule.margin);
         buf_addf(b, "; %zu of %zu run%s %s", q->ncollapsed, q->nruns,
                  plural((long)q->nruns), series_collapsed(s));

@@ -189,7 +189,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                by_trainer ? series_size(s) : "",
                s->quality, s->lower ? ", of which less is better," : "",
                s->limited ? "whole " : "", s->is_share ? "Collapsed" : "Far worse",
-               QUALITY_COLLAPSE * d->rule.margin,
+               quality_far(s, d->rule.margin),
                s->lower ? "above" : "below", s->lower ? "below " : "above -",
                d->rule.margin,
                by_trainer ? " IoU at own size is that of the masks that predict writes, at each "

@@ -418,16 +418,16 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         if (!q->ncollapsed || q->why)
             continue;
         if (!before)
-            buf_addf(b, "Runs %s (%s more than %.3g %s the median of the base case, %.4f, "
+            buf_addf(b, "Runs %s (%s more than %.3g %s the median of the base case, %.*f, "
                      "or none): ", series_collapsed(s), s->quality,
-                     QUALITY_COLLAPSE * d->rule.margin,
-                     s->lower ? "above" : "below", d->base->q[QUANTITY_QUALITY].median);
+                     quality_far(s, d->rule.margin), s->lower ? "above" : "below", s->decimals,
+                     d->base->q[QUANTITY_QUALITY].median);
         buf_addf(b, "%s%zu of %zu with %d GPUs (", before ? before : "", q->ncollapsed, q->nruns,
                  s->points[i].gpus);
         if (isnan(values->min))
             buf_add(b, "none has a value");
         else
-            buf_addf(b, "%s %.4f", s->lower ? "most" : "least",
+            buf_addf(b, "%s %.*f", s->lower ? "most" : "least", s->decimals,
                      s->lower ? values->max : values->min);
         if (q->state == QUALITY_UNDECIDED && q->collapse_needed)
             buf_addf(b, "; undecided, about %zu runs would decide", q->collapse_needed);

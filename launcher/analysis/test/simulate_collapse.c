@@ -7,6 +7,7 @@ struct law {
     const char *name;
     double collapse, fall;
     bool all, lower;
+    double scatter; /* 0: 0.002 */
 };
 
 static const struct law laws[] = {
@@ -17,7 +18,8 @@ static const struct law laws[] = {
     {"5 % collapse, on 1 GPU, too", .collapse = 0.05, .all = true},
     {"10 % collapse, on 1 GPU, too", .collapse = 0.1, .all = true},
     {"15 % collapse, on 1 GPU, too", .collapse = 0.15, .all = true},
-    {"a loss with spikes in 10 %", .collapse = 0.1, .lower = true}};
+    {"a loss with spikes in 10 %", .collapse = 0.1, .lower = true},
+    {"none collapse, runs scatter by 0.05", .scatter = 0.05}};
 static const long runs[] = {1, 3, 5, 10, 20};
 #define NRUNS (sizeof runs / sizeof *runs)
 
@@ -41,7 +43,8 @@ static void study(size_t i, uint64_t number, double *values)
 {
     const struct law *l = &laws[i / NRUNS];
     struct simulate_design design = {.runs = runs[i % NRUNS],
-                                     .noise = 0.01, .quality = 0.9, .scatter = 0.002,
+                                     .noise = 0.01, .quality = 0.9,
+                                     .scatter = l->scatter > 0 ? l->scatter : 0.002,
                                      .scatter_seed = 0.002, .collapse = l->collapse,
                                      .collapse_all = l->all, .lower = l->lower, .fall = l->fall,
                                      .falls_from = 2};

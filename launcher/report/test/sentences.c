@@ -803,7 +803,7 @@ static struct sentence paragraphs[] = {
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it holds by "
      "the margin of X; N of N runs? collapsed\\.", does_paragraph_hold, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it falls by "
-     "the margin of X; N of N runs? collapsed\\.", does_paragraph_fall, {0}, 0},
+     "more than the margin of X; N of N runs? collapsed\\.", does_paragraph_fall, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) (does not decide whether "
      "it holds|is of the other runs, which does not show that it holds) by the margin "
      "of X; N of N runs? collapsed\\.", is_paragraph_open, {0}, 0},
