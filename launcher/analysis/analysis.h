@@ -117,7 +117,7 @@ struct advice_choice {
 
 struct advice {
     struct advice_choice time, gpu_hours, energy, deadline;
-    bool time_overlaps;      /* the interval of its ratio to another count includes 1 */
+    bool time_overlaps, hours_overlap; /* the interval of a ratio to another count includes 1 */
     enum quantity energy_by; /* QUANTITY_ENERGY, or where no run has that QUANTITY_NODE_ENERGY */
     bool energy_estimated; /* by series_facts.watts_per_gpu, not measured */
     /* The interval of its ratio to each other count of known energy is below 1. */

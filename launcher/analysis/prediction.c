@@ -43,17 +43,21 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
              s->limited ? "with whole runs" : "measured");
 }
 
-/* Returns whether the energy or time of the chosen count is below that of all others, by the
- * intervals of their ratios. unknown: what holds without an interval. */
+/* Returns whether the energy or time of the chosen count, or with cost that times its GPUs, is
+ * below that of all others, by the intervals of their ratios; with single, of single runs by three
+ * times their assumed scatter. */
 static bool is_separated(const struct series *s, const struct series_point *chosen, enum quantity q,
-                         bool unknown)
+                         bool cost, bool single)
 {
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         if (p == chosen || isnan(p->q[q].median))
             continue;
         struct ratio r = series_compare(chosen, p, q, INTERVAL_LEVEL);
-        if (interval_is_known(&r.interval) ? r.interval.high >= 1 : !unknown)
+        double scale = cost ? (double)chosen->gpus / p->gpus : 1;
+        if (interval_is_known(&r.interval)
+                ? r.interval.high * scale >= 1
+                : !single || !isnan(r.least) || r.value * scale > 1 - 3 * DECISION_TIME_SCATTER)
             return false;
     }
     return true;
@@ -71,7 +75,7 @@ static void choose_energy(struct advice *a, const struct series *s)
     choose_least(&a->energy, s, a->energy_by, a->energy_by == QUANTITY_ENERGY ? "energy"
                  : "energy of whole nodes, by Slurm,");
     const struct series_point *p = series_find(s, a->energy.gpus);
-    a->energy_separated = p && is_separated(s, p, a->energy_by, false);
+    a->energy_separated = p && is_separated(s, p, a->energy_by, false, false);
     for (size_t i = 0; p && i < p->nruns; i++)
         a->energy_estimated |= p->rows[i].series.energy_estimated;
     if (p && !a->energy_separated)
@@ -121,9 +125,11 @@ void advice_compute(struct advice *a, const struct series *s, const struct model
                     double deadline_s)
 {
     choose_least(&a->time, s, QUANTITY_WHOLE, "time");
-    const struct series_point *fastest = series_find(s, a->time.gpus);
-    a->time_overlaps = fastest && !is_separated(s, fastest, QUANTITY_WHOLE, true);
     choose_least(&a->gpu_hours, s, QUANTITY_COUNT, "GPU-hours");
+    const struct series_point *fastest = series_find(s, a->time.gpus),
+                              *cheapest = series_find(s, a->gpu_hours.gpus);
+    a->time_overlaps = fastest && !is_separated(s, fastest, QUANTITY_WHOLE, false, true);
+    a->hours_overlap = cheapest && !is_separated(s, cheapest, QUANTITY_WHOLE, true, true);
     a->energy_estimated = false;
     choose_energy(a, s);
     meet_deadline(&a->deadline, s, whole, deadline_s);

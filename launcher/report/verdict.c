@@ -604,7 +604,9 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
         if (as->series.limited)
             buf_add(b, "Of the counts with whole runs: ");
         add_fastest(b, as);
-        add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
+        buf_addf(b, "; fewest GPU-hours%s",
+                 a->hours_overlap ? ", not shown to be fewer than all others" : "");
+        add_choice(b, ": ", &a->gpu_hours, "GPU-hours");
         if (!a->energy.gpus)
             buf_addf(b, "; %s.\n", a->energy.why);
         else

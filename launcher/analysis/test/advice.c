@@ -42,7 +42,7 @@ int main(void)
     ok(a.time.gpus == 16 && a.time.measured, "the count with the shortest time is advised");
     ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1,
        "the count with the fewest GPU-hours and the least energy is advised");
-    ok(!a.time_overlaps, "single runs have no intervals of times that overlap");
+    ok(a.time_overlaps && a.hours_overlap, "single runs do not show a difference of 3 %%");
     near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "energy is given in kWh");
     ok(a.energy_estimated && !a.energy_separated && strstr(a.energy.why, "do not separate"),
        "single runs do not show which count needs the least");
@@ -86,6 +86,14 @@ int main(void)
         bail_out("%s", e.text);
     advice_compute(&a, &s[0], &whole, 0);
     ok(a.time.gpus && a.time_overlaps, "times that differ by noise alone are said to overlap");
+    ok(a.gpu_hours.gpus == 1 && !a.hours_overlap, "but not the GPU-hours of equal times");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].training_time /= table.rows[i].gpus;
+    series_destroy(&s[0]);
+    if (series_compute(s, &nseries, "study", &table, "x", &watts, NULL, &e))
+        bail_out("%s", e.text);
+    advice_compute(&a, &s[0], &whole, 0);
+    ok(!a.time_overlaps && a.hours_overlap, "nor the times, but the GPU-hours, of ideal scaling");
 
     s[0].equal_epochs = false;
     advice_compute(&a, &s[0], &whole, 0);
