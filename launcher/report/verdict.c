@@ -154,8 +154,12 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
         buf_addf(b, "%s is %s.\n", quality, q->why);
         return;
     }
-    buf_addf(b, "%s with %d GPU%s is undecided (%.*f against %.*f", quality, d->reach->gpus,
-             plural(d->reach->gpus), s->decimals, c->b, s->decimals, c->a);
+    buf_addf(b, "%s with %d GPU%s is undecided (", quality, d->reach->gpus, plural(d->reach->gpus));
+    if (isnan(c->b))
+        buf_add(b, "none");
+    else
+        buf_addf(b, "%.*f", s->decimals, c->b);
+    buf_addf(b, " against %.*f", s->decimals, c->a);
     if (q->why && s->counted) {
         buf_addf(b, "): on these %ld images it changes in steps of %.2g, and the margin is %.3g; "
                  "that takes %.0f images, or a margin of %.3f.\n", s->counted, c->resolution,
