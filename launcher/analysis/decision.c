@@ -266,7 +266,7 @@ static void find_seeds(struct decision *d, const struct series *s)
                                        .change = c->enough ? c->difference : 0};
     double distance = c->margin - quality_loss(s, d->seeds.change);
     if (d->seeds.assumed)
-        scatter = (struct scatter){QUALITY_SCATTER / DECISION_IOU_MARGIN * c->margin, INFINITY};
+        scatter = (struct scatter){c->margin, INFINITY};
     d->seeds.scatter = scatter.sd;
     set_seeds(&d->seeds, compare_needed(scatter.sd, scatter.df, distance, c->nfamily, paired),
               c->n);

@@ -71,7 +71,6 @@ extern const char *const compare_test_names[];
 #define QUALITY_COLLAPSE_SHARE 0.1  /* the largest share of runs that may collapse */
 #define QUALITY_COLLAPSE_RUNS 100 /* more runs are not asked for to decide on that */
 #define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */
-#define QUALITY_SCATTER 0.01   /* assumed standard deviation over seeds where none was seen */
 /* a smaller gain over predicting one class everywhere does not count */
 #define QUALITY_BLIND 0.005
 #define QUALITY_LEARNT 0.1     /* a network of lower quality has not learnt its task */
@@ -258,7 +257,7 @@ struct decision_seeds {
     /* the standard deviation that n is computed from: of a run, or of the difference of a pair; of
      * times, relative */
     double scatter;
-    bool assumed;   /* scatter was assumed, because no count has two runs */
+    bool assumed;   /* scatter is taken as one margin, or DECISION_TIME_SCATTER, as none was seen */
     bool coarse;    /* runs do not scatter beyond the steps in which they are recorded */
     bool collapse;  /* n decides whether too many runs collapse */
 };

@@ -135,7 +135,7 @@ static void check_iou(void)
        "with one run per count, 8 GPUs are within reach");
     ok(d.quality[3].state == QUALITY_UNDECIDED && d.seeds.assumed,
        "an IoU within the margin is undecided with one run");
-    near(d.seeds.scatter, QUALITY_SCATTER, 0, "the scatter is assumed");
+    near(d.seeds.scatter, DECISION_IOU_MARGIN, 0, "the scatter is assumed");
     /* the smallest n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
     is_int(d.seeds.n, 24, "24 seeds are needed");
     ok(d.next == 0 && d.next_seeds == DECISION_PILOT && d.next_point->gpus == 8,
