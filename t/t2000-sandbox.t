@@ -190,6 +190,11 @@ exits 4 \
     "a record with another process's pid is not a sandbox" unetctl sandbox status --dir "$TMP/two"
 exits 0 "down of that record succeeds" unetctl sandbox down --dir "$TMP/two"
 ok "the other process still runs" kill -0 $stranger
+sed 's/^boot=.*/boot=other/; s/^host=.*/host=elsewhere/' "$TMP/conf" >"$TMP/two/sandbox.conf"
+for verb in status up down; do
+    exits 4 "$verb of a sandbox of another host" unetctl sandbox $verb --dir "$TMP/two"
+    like "$ERR" 'was started on host elsewhere; use it there' "says so"
+done
 kill $stranger
 
 exits 0 "the first sandbox is stopped" unetctl sandbox down

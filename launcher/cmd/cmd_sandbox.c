@@ -123,7 +123,8 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
                        "exec -- COMMAND'");
     if (strcmp(verb, "exec") != 0 && nrest > 0)
         return err_set(e, ERR_USAGE, "sandbox %s: unexpected words after '--'", verb);
-    if (choose_sandbox(strcmp(verb, "up") == 0, &sb, e) < 0)
+    if (choose_sandbox(strcmp(verb, "up") == 0, &sb, e) < 0 ||
+        (*sb.host && sandbox_require(&sb, e) < 0))
         return -1;
     if (strcmp(verb, "up") == 0)
         return refuse_inside(&sb, verb, e) < 0 ? -1 : run_up(opt.dir ? opt.dir : sb.dir, e);

@@ -37,7 +37,9 @@ static void set_field(struct sandbox *sb, struct procid *holder, const char *nam
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(name, numbers[i].name) == 0)
             *numbers[i].dst = atoi(value);
-    if (strcmp(name, "mode") == 0)
+    if (strcmp(name, "host") == 0)
+        snprintf(sb->host, sizeof sb->host, "%s", value);
+    else if (strcmp(name, "mode") == 0)
         snprintf(sb->mode, sizeof sb->mode, "%s", value);
     else if (strcmp(name, "holder_start") == 0)
         holder->start = strtoull(value, NULL, 10);
@@ -69,7 +71,7 @@ static int check_private(const char *dir, const char *conf, struct err *e)
 
 int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
 {
-    char path[PATH_MAX + 16], *text, *save = NULL;
+    char path[PATH_MAX + 16], host[sizeof dst->host] = "", *text, *save = NULL;
     const char *inside = getenv(INSIDE_VARIABLE);
     struct procid holder = {0};
     size_t n;
@@ -100,6 +102,9 @@ int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
                        dst->dir);
     dst->holder = holder.pid;
     dst->running = dst->inside || procid_is_alive(&holder);
+    gethostname(host, sizeof host - 1);
+    if (dst->inside || procid_is_boot(&holder) || strcmp(dst->host, host) == 0)
+        *dst->host = 0;
     return 0;
 }
 
@@ -150,6 +155,10 @@ int sandbox_find(struct sandbox *dst, struct err *e)
 
 int sandbox_require(const struct sandbox *sb, struct err *e)
 {
+    if (*sb->host)
+        return err_set(e, ERR_SCHED, "the sandbox in %s was started on host %s; use it there, "
+                       "choose another --dir (UNETCTL_SANDBOX) or, if that host has ended it, remove "
+                       "%s/sandbox.conf", sb->dir, sb->host, sb->dir);
     if (sb->running)
         return 0;
     return err_set(e, ERR_SCHED, "no sandbox is running in %s; type 'unetctl sandbox up --dir %s'",

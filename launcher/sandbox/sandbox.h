@@ -25,6 +25,7 @@ struct sandbox {
     int accounting; /* 1: it has a slurmdbd */
     pid_t holder; /* the process that owns its namespaces */
     bool inside;  /* this process is inside it */
+    char host[64]; /* the other host on which it was started; "": this one */
     /* false if it was never started, was stopped or killed, or the machine was rebooted */
     bool running;
 };
