@@ -38,6 +38,8 @@ is "$(spec -- --nodelist 'n[1-2]' --tasks-per-node 2 --rank 3)" \
     "$(worker 3 n1:8888 n1:8889 n2:8888 n2:8889)" 'a single number of tasks applies to every node'
 is "$(spec "${STEP[@]}" -- --nodelist n9 --tasks-per-node 1 --rank 0)" "$(worker 0 n9:8888)" \
     'options replace the environment'
+is "$(spec UNETCTL_JOB_ID=5 -- --nodelist n9 --tasks-per-node 1 --rank 0)" \
+    "$(worker 0 "n9:$((12000 + (5 + $(id -u)) % 1000))")" "in the local queue the port depends on job and user"
 is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[10,9]' -- --port-base 1)" \
     "$(worker 2 n10:1 n10:2 n9:1)" \
     "Slurm's order is the order of the list"

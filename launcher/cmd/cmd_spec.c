@@ -32,10 +32,13 @@ struct spec_answer {
 };
 
 /* Chooses the first port: in a job that of a range which the job's number selects, since two jobs
- * may share a node, but not where the resolver is TensorFlow's or all values come from options. */
+ * may share a node, but not where the resolver is TensorFlow's or, in a job of Slurm, all values
+ * come from options. Users of this host have local queues of their own, with the same numbers. */
 static int choose_port_base(struct spec_answer *a, struct err *e)
 {
-    bool in_job = !given.opt.is_tf && !a->source.apart && getenv("SLURM_JOB_ID");
+    bool in_slurm = !a->source.apart && getenv("SLURM_JOB_ID");
+    const char *name = in_slurm ? "SLURM_JOB_ID" : "UNETCTL_JOB_ID";
+    bool in_job = !given.opt.is_tf && getenv(name);
     long first = given.port_base ? given.port_base : in_job ? JOB_PORT_BASE : DEFAULT_PORT_BASE;
     long tasks = a->source.max_tasks, bases = in_job && !given.port_base ? JOB_PORTS : 1;
     size_t id = 0;
@@ -45,8 +48,10 @@ static int choose_port_base(struct spec_answer *a, struct err *e)
                        "%ld", tasks, given.port_count);
     if (given.port_count)
         bases = given.port_count - tasks + 1;
-    if (in_job && bases > 1 && spec_source_number("SLURM_JOB_ID", &id, e))
+    if (in_job && bases > 1 && spec_source_number(name, &id, e))
         return -1;
+    if (in_job && !in_slurm)
+        id += (size_t)getuid();
     a->spec.port_base = (int)(first + (long)(id % (size_t)bases));
     return 0;
 }
