@@ -44,8 +44,8 @@ static void add_types(char types[SCHEDULER_TYPES_SIZE], const char *gres)
     char type[64];
 
     for (const char *item = gres; item && (item = strstr(item, "gpu:")); item++)
-        if ((item == gres || item[-1] == ',') && !isdigit((unsigned char)item[4]) &&
-            sscanf(item, "gpu:%63[^:,(]", type) == 1)
+        if ((item == gres || item[-1] == ',') && sscanf(item, "gpu:%63[^:,(]", type) == 1 &&
+            type[strspn(type, "0123456789")])
             cluster_add_types(types, type);
 }
 
