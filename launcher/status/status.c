@@ -293,7 +293,8 @@ static void set_active(struct run_status *s, const struct job_state *job)
     state_explain(job->state, words, sizeof words);
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
-    run_status_set(s, job->state, "%s%s", restarts, waits ? job->reason : words);
+    bool is_said = waits || (job->state == STATE_UNKNOWN && *job->reason);
+    run_status_set(s, job->state, "%s%s", restarts, is_said ? job->reason : words);
 }
 
 static double awaited_max_s(void)
@@ -419,7 +420,7 @@ static void recall_job(struct run_status *s)
     size_t n = 0, capacity = 0;
     struct err ignored;
 
-    if (s->started || (s->phase != RUN_GOOD && s->phase != RUN_BAD))
+    if (s->ended || (s->phase != RUN_GOOD && s->phase != RUN_BAD))
         return;
     snprintf(path, sizeof path, "%s/nodes", s->attempt.path);
     if (!*s->nodes)

@@ -38,7 +38,9 @@ static double run_summary_fraction(const struct run_status *s)
 
 double run_summary_elapsed(const struct run_status *s)
 {
-    if (s->started)
+    bool has_ended = s->phase == RUN_GOOD || s->phase == RUN_BAD;
+
+    if (s->started && (s->ended || !has_ended))
         return s->ended ? fmax(difftime(s->ended, s->started), 0) : clock_age(s->started);
     return s->phase == RUN_GOOD ? s->progress.training_s : -1;
 }

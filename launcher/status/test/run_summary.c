@@ -42,6 +42,10 @@ static void check_left(void)
     is_int((int)run_summary_left(&s), 0, "nothing is left after the last epoch");
     s.state = STATE_PENDING;
     is_int((int)run_summary_left(&s), -1, "unknown while the run waits");
+    s.started = 1;
+    ok(run_summary_elapsed(&s) > 1e9, "the time of an active run grows");
+    s.phase = RUN_BAD;
+    is_int((int)run_summary_elapsed(&s), -1, "that of an ended one does not");
 }
 
 /* A study of runs of 10 epochs of 60 s on 2 GPUs, of which one is done. */
