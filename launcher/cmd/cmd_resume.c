@@ -70,7 +70,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
                                                   : "were");
     else if (!counts.left)
         log_info("no run needs to be resumed: %zu active, %zu done%s", counts.active, counts.good,
-                 counts.others ? ", and those of other users" : "");
+                 counts.others ? ", and those left alone" : "");
     submission_warn_unreached(&given.args, nrest, rest, counts.active);
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "

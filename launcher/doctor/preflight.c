@@ -570,6 +570,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
         findings_add(f, FINDING_ERROR, "scheduler", "%s\n%s", e.text, is_up
                      ? "its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'"
                      : w->plan.site.sandbox ? "type 'unetctl sandbox up'"
+                     : strcmp(w->plan.scheduler, "local") == 0 ? ""
                      : "use a login node (where sinfo works), or --scheduler local");
         return;
     }

@@ -229,17 +229,19 @@ bool path_is_leftover(const char *path, int lock)
 int path_make_folder(const char *path, struct err *e)
 {
     char part[PATH_MAX];
+    int reason = 0; /* why the first folder is missing */
 
     path_format(part, "%s", path);
     for (char *p = part + 1; part[0] && *p; p++)
         if (*p == '/') {
             *p = '\0';
-            files_mkdir(part); /* if this fails, the last one reports why */
+            reason = files_mkdir(part) && errno != EEXIST && !reason ? errno : reason;
             *p = '/';
         }
-    return files_make_folder(part)
-               ? files_error(e, ERR_INTERNAL, errno, "cannot make the folder", path)
-               : 0;
+    if (files_make_folder(part) == 0)
+        return 0;
+    return files_error(e, ERR_INTERNAL, errno == ENOENT && reason ? reason : errno,
+                       "cannot make the folder", path);
 }
 
 static bool is_own(const char *path)

@@ -633,8 +633,8 @@ static int submit_round(struct rounds *r, struct err *e)
     if (c.unwanted)
         return take_end(r, e);
     if (c.others)
-        return err_set(e, ERR_CONFIG, "round %zu waits for %zu run%s of other users; --take-over "
-                       "acts on them", number, c.others, plural((long)c.others));
+        return err_set(e, ERR_CONFIG, "round %zu waits for %zu run%s left alone, as said above",
+                       number, c.others, plural((long)c.others));
     if (c.bad && !r->count_failed)
         return err_set(e, ERR_INTERNAL, "round %zu: %zu run%s ended without a result; type 'unetctl "
                        "resume' and then the same command again, or add --count-failed, which "

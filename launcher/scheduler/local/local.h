@@ -20,6 +20,7 @@
  * cancellation. */
 struct local_record {
     struct job_state state; /* as in the file; local_record_judge corrects it */
+    char host[64];          /* of its processes; "" in a record of 0.2.0 */
     struct procid runner;
     struct procid script; /* leads the job's session; pid 0 before it starts */
 };
@@ -34,8 +35,9 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
 /* Sets the phase by the times. A job that has not ended, but of which neither the runner nor
- * another process exists, gets the state NODE_FAIL. The file is not changed. */
-void local_record_judge(struct local_record *r);
+ * another process exists, gets the state NODE_FAIL, or UNKNOWN if it is one of another host, which
+ * shares the queue's folder dir. The file is not changed. */
+void local_record_judge(const char *dir, struct local_record *r);
 
 /* Returns whether processes of the job are still running although its runner was killed. */
 bool local_record_has_orphans(const struct local_record *r);

@@ -25,6 +25,7 @@ struct local_job {
     double kill_at;     /* when a script that is stopped gets KILL; 0: it is not stopped */
     enum state stopped; /* what a script that is stopped ends as */
     bool warned;        /* of the time limit */
+    bool unwritten;     /* the record lacks its end, as where the disk is full */
 };
 
 struct runner {
@@ -102,6 +103,7 @@ static void queue_jobs(struct runner *r, const struct job *jobs, int caller)
         if (fd >= 0) {
             r->jobs[i] = (struct local_job){
                 .dir = r->dir, .job = &jobs[i], .record.runner = self};
+            gethostname(r->jobs[i].record.host, sizeof r->jobs[i].record.host - 1);
             if (write_first(&r->jobs[i], first + i, &result.reason))
                 result.outcome = SCHEDULER_REFUSED;
             snprintf(result.id, sizeof result.id, "%s", r->jobs[i].record.state.id);
@@ -116,7 +118,8 @@ static void queue_jobs(struct runner *r, const struct job *jobs, int caller)
         close(fd);
 }
 
-/* Returns whether the job is pending or running. Removes its record if it ended long ago. */
+/* Returns whether the job is pending or running on this host. Removes its record if it ended long
+ * ago. */
 static bool is_active(const struct runner *r, unsigned long id)
 {
     char text[SCHEDULER_ID_SIZE], path[PATH_MAX];
@@ -126,11 +129,11 @@ static bool is_active(const struct runner *r, unsigned long id)
     snprintf(text, sizeof text, "%lu", id);
     if (id == 0 || local_record_read(r->dir, text, &record, &e) < 0)
         return false;
-    local_record_judge(&record);
+    local_record_judge(r->dir, &record);
     if (record.state.ended && clock_age(record.state.ended) > KEEP_S &&
         local_record_path(r->dir, text, path, &e) == 0)
         unlink(path);
-    return record.state.phase != PHASE_ENDED;
+    return record.state.phase != PHASE_ENDED && record.state.state != STATE_UNKNOWN;
 }
 
 /* Returns whether max_in_flight jobs before this one are pending or running. */
@@ -175,7 +178,7 @@ static void end_job(struct local_job *j, enum state state, const char *reason, i
     s->ended = time(NULL);
     s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     s->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    local_record_write(j->dir, &j->record, &e); /* a failure cannot be reported from here */
+    j->unwritten = local_record_write(j->dir, &j->record, &e) < 0;
 }
 
 /* Returns the path of the output with "%j" replaced by the job's id and "%%" by a percent sign,
@@ -301,6 +304,7 @@ static void watch_job(struct local_job *j)
 static bool run_jobs(struct runner *r)
 {
     bool full = false, any = false;
+    struct err e;
 
     for (size_t i = 0; i < r->count; i++) {
         struct local_job *j = &r->jobs[i];
@@ -308,7 +312,9 @@ static bool run_jobs(struct runner *r)
             watch_job(j);
         else if (!j->record.state.ended && !full && !(full = is_full(r, j)) && !must_wait(r, j))
             start_job(j);
-        any |= !j->record.state.ended;
+        else if (j->unwritten)
+            j->unwritten = local_record_write(j->dir, &j->record, &e) < 0;
+        any |= !j->record.state.ended || j->unwritten;
     }
     return any;
 }

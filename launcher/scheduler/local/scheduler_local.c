@@ -26,13 +26,14 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
     char path[PATH_MAX];
     /* a reason that is cut within a character is left out */
     json_t *o = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:o*, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:s}",
+        "{s:i, s:s, s:s, s:s, s:s, s:o*, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:s, s:s}",
         "schema", SCHEMA, "id", s->id, "tag", s->tag, "name", s->name, "state",
         state_name(s->state), "reason", json_string(s->reason), "exit_code", s->exit_code, "signal",
         s->signal, "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
         (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper", (int)r->runner.pid,
         "keeper_start", (json_int_t)r->runner.start, "script", (int)r->script.pid, "script_start",
-        (json_int_t)r->script.start, "boot", r->runner.boot);
+        (json_int_t)r->script.start, "boot", r->runner.boot, "host",
+        r->host);
     char *text = json_dumps(o, JSON_INDENT(1));
     int rc = -1;
 
@@ -70,6 +71,7 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     snprintf(s->tag, sizeof s->tag, "%s", jsonio_text(o, "tag"));
     snprintf(s->name, sizeof s->name, "%s", jsonio_text(o, "name"));
     snprintf(s->reason, sizeof s->reason, "%s", jsonio_text(o, "reason"));
+    snprintf(r->host, sizeof r->host, "%s", jsonio_text(o, "host"));
     snprintf(r->runner.boot, sizeof r->runner.boot, "%s", jsonio_text(o, "boot"));
     r->runner.pid = (pid_t)jsonio_integer(o, "keeper");
     r->runner.start = (unsigned long long)jsonio_integer(o, "keeper_start");
@@ -94,12 +96,25 @@ bool local_record_has_orphans(const struct local_record *r)
                                            procid_signal_session(r->script.pid, 0) > 0);
 }
 
-void local_record_judge(struct local_record *r)
+static bool is_of_another_host(const struct local_record *r)
+{
+    char host[sizeof r->host] = "";
+
+    gethostname(host, sizeof host - 1);
+    return *r->host && strcmp(r->host, host) != 0 && !procid_is_boot(&r->runner);
+}
+
+void local_record_judge(const char *dir, struct local_record *r)
 {
     struct job_state *s = &r->state;
 
     if (s->ended) {
         s->phase = PHASE_ENDED;
+    } else if (is_of_another_host(r)) {
+        job_state_set(s, STATE_UNKNOWN);
+        snprintf(s->reason, sizeof s->reason, "its state is hidden: it is in the local queue of "
+                 "host %s; type this there or, if its job was lost with that host, remove "
+                 "%.150s/%.32s.json", r->host, dir, s->id);
     } else if (procid_is_alive(&r->runner) || local_record_has_orphans(r)) {
         s->phase = s->started ? PHASE_RUNNING : PHASE_PENDING;
     } else {
@@ -216,7 +231,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
         rc = local_record_read(local->dir, text, &r, e);
         if (rc || !text_begins(r.state.tag, tag_prefix))
             continue;
-        local_record_judge(&r);
+        local_record_judge(local->dir, &r);
         (*states)[(*nstates)++] = r.state;
     }
     free(ids);
@@ -294,7 +309,11 @@ struct scheduler *scheduler_local_open(const struct scheduler_config *config, st
     else if (snprintf(local->dir, sizeof local->dir, "%s",
                       config->state_dir) >= (int)sizeof local->dir)
         rc = err_set(e, ERR_CONFIG, "the path %s is too long", config->state_dir);
-    if (rc < 0 || path_make_folder(local->dir, e) < 0) {
+    if (rc == 0 && (rc = path_make_folder(local->dir, e)) < 0) {
+        const struct err plain = *e;
+        err_set(e, plain.code, "%s; set XDG_STATE_HOME to a folder that you can write", plain.text);
+    }
+    if (rc < 0) {
         free(local);
         return NULL;
     }

@@ -60,6 +60,9 @@ static void check_reasons(void)
     check_reason("a state of a later Slurm is not guessed",
                  (struct job_state){.state = state_find("FROZEN")},
                  "a state that this unetctl does not know; squeue and sacct show it");
+    check_reason("nor that of a job of another host",
+                 (struct job_state){.state = STATE_UNKNOWN, .reason = "type this there"},
+                 "type this there");
 }
 
 /* age_s is the time since the end of the job. */

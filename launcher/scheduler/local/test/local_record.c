@@ -109,22 +109,31 @@ static void check_judge(void)
 
     if (gone == 0)
         _exit(0);
-    local_record_judge(&r);
+    local_record_judge(dir, &r);
     is_int(r.state.phase, PHASE_PENDING, "a job whose runner waits is pending");
     r.state.started = 110;
-    local_record_judge(&r);
+    local_record_judge(dir, &r);
     is_int(r.state.phase, PHASE_RUNNING, "a job whose script runs is running");
     waitpid(gone, NULL, 0);
     r.runner.pid = gone;
     ok(!local_record_has_orphans(&r), "a session without processes has no orphans");
-    local_record_judge(&r);
+    local_record_judge(dir, &r);
     is_int(r.state.phase, PHASE_ENDED, "a job without runner and processes has ended");
     is_str(state_name(r.state.state), "NODE_FAIL", "its state is NODE_FAIL");
     r = make("1", 110, 120);
     r.runner.pid = gone;
-    local_record_judge(&r);
+    local_record_judge(dir, &r);
     ok(r.state.phase == PHASE_ENDED && r.state.state == STATE_RUNNING,
        "a job that has ended keeps its state");
+    r.state.ended = 0;
+    strcpy(r.host, "elsewhere");
+    local_record_judge(dir, &r);
+    is_str(state_name(r.state.state), "NODE_FAIL", "a host that was renamed is this one");
+    strcpy(r.runner.boot, "another");
+    local_record_judge(dir, &r);
+    ok(r.state.state == STATE_UNKNOWN && strstr(r.state.reason, "of host elsewhere;") &&
+           strstr(r.state.reason, "/1.json"),
+       "the state of a job of another host is unknown: %s", r.state.reason);
 }
 
 int main(void)

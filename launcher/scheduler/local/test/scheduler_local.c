@@ -3,6 +3,7 @@
 #include "src/base.h"
 #include "launcher/scheduler/local/local.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -108,6 +109,30 @@ static void test_results(void)
     ok(state.state == STATE_FAILED && state.signal == SIGSEGV,
        "a script that is killed is FAILED, with its signal");
     is_str(state_name(get(s, "u:").state), "UNKNOWN", "other tags are not found");
+    scheduler_close(s);
+}
+
+/* A folder in place of the record cannot be overwritten. */
+static void test_full(void)
+{
+    struct scheduler *s = open_queue(1);
+    const char *id = submit(s, "f:1", "#!/bin/bash\nuntil [ -e full ]; do sleep 0.05; done\n", 0);
+    char record[PATH_MAX + 32], away[PATH_MAX + 32], full[PATH_MAX + 32];
+    struct local_record r;
+    struct err e;
+
+    wait_phase(s, "f:1", PHASE_RUNNING);
+    snprintf(record, sizeof record, "%s/%s.json", state_dir, id);
+    snprintf(away, sizeof away, "%s/away", state_dir);
+    snprintf(full, sizeof full, "%s/full", work_dir);
+    ok(local_record_read(state_dir, id, &r, &e) == 0 && mkdir(away, 0700) == 0 &&
+           renameat2(AT_FDCWD, away, AT_FDCWD, record, RENAME_EXCHANGE) == 0 &&
+           atomicfile_write(full, "", 0, 0666, &e) == 0,
+       "a job ends whose record cannot be written");
+    while (procid_is_alive(&r.script))
+        usleep(20000);
+    ok(renameat2(AT_FDCWD, away, AT_FDCWD, record, RENAME_EXCHANGE) == 0, "now it can be");
+    is_str(state_name(wait_phase(s, "f:1", PHASE_ENDED).state), "COMPLETED", "it has the end soon");
     scheduler_close(s);
 }
 
@@ -308,6 +333,7 @@ int main(void)
     snprintf(work_dir, sizeof work_dir, "%s/work", folder);
     mkdir(work_dir, 0777);
     test_results();
+    test_full();
     test_order();
     test_cancel();
     test_runner();
