@@ -31,6 +31,8 @@ struct job_options {
 
 /* The exit code of a script or trainer that stopped with a checkpoint and can resume. */
 #define JOB_EXIT_AGAIN 75
+/* That of a script which cannot write into the attempt's folder, not even why it fails. */
+#define JOB_EXIT_FULL 74
 
 /* How GPUs are requested: --gpus-per-task or, if each node has the same number of tasks, --gres,
  * --gpus-per-node or --gpus. */

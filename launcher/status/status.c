@@ -274,6 +274,9 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         run_status_set(s, STATE_FAILED, "the job ended without writing DONE or FAILED");
     else if (job->exit_code == JOB_EXIT_AGAIN)
         run_status_set(s, job->state, "stopped with a checkpoint; 'unetctl resume' continues");
+    else if (job->exit_code == JOB_EXIT_FULL)
+        run_status_set(s, job->state, "it could not write into its folder: is the disk, or your "
+                       "quota, full? 'unetctl resume' tries again");
     else if (*job->reason || *words)
         run_status_set(s, job->state, "%s", *job->reason ? job->reason : words);
     else if (job->state == STATE_FAILED && job->signal)

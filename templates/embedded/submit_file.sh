@@ -59,10 +59,9 @@ if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null &&
     [ "$(cat "$attempt/job")" != "$job" ]; then
     if [ -s "$attempt/job" ]; then
         echo "{{run}}: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
-    else
-        echo "{{run}}: cannot write $attempt/job; is the disk full?" >&2
+        exit 1
     fi
-    exit 1
+    exit 74 # the disk or the quota; a message would not fit, either
 fi
 
 # A job may start again while an earlier start still runs, unseen, on a node that Slurm has given
@@ -75,7 +74,7 @@ UNETCTL_SLURM_VERSION=$(srun --version 2>/dev/null)
 export UNETCTL_SLURM_VERSION
 trap 'rm -f "$UNETCTL_START"' EXIT
 rm -f "$UNETCTL_START"
-if ! (set -C && : >"$UNETCTL_START"); then exit 1; fi
+if ! (set -C && : >"$UNETCTL_START"); then exit 74; fi
 for other in attempt-*/running-*; do
     if [ "$PWD/$other" != "$UNETCTL_START" ]; then rm -f "$other"; fi
 done
@@ -91,9 +90,9 @@ trap 'rm -f "$UNETCTL_START"; mark end' EXIT
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
-    printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
-        dd of="$UNETCTL_START" conv=nocreat,fsync status=none &&
-            mv -T "$UNETCTL_START" "$attempt/FAILED"
+    if ! printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
+        dd of="$UNETCTL_START" conv=nocreat,fsync status=none; then exit 74; fi
+    mv -T "$UNETCTL_START" "$attempt/FAILED"
 }
 
 quote() { # for JSON

@@ -52,6 +52,10 @@ static void check_reasons(void)
     check_reason("a checkpoint is named",
                  (struct job_state){.state = STATE_FAILED, .exit_code = 75},
                  "stopped with a checkpoint; 'unetctl resume' continues");
+    check_reason("so is a full disk",
+                 (struct job_state){.state = STATE_FAILED, .exit_code = 74},
+                 "it could not write into its folder: is the disk, or your quota, full? 'unetctl "
+                 "resume' tries again");
     check_reason("a waiting job has the scheduler's reason",
                  (struct job_state){.state = STATE_PENDING, .reason = "Resources", .restarts = 1},
                  "restart 1, Resources");
