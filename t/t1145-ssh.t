@@ -166,6 +166,11 @@ mkdir bare && ln -s "$builddir/unetctl" "$(command -v sh)" "$(command -v env)" b
 echo "PATH=$TMP/bare" >"$TMP/ssh/limits"
 refused 3 'has no rsync; install it there' "no rsync there" "ssh: cluster"
 rm "$TMP/ssh/limits"
+echo 'echo Welcome' >"$TMP/ssh/limits"
+exits 4 "a shell that prints text" unetctl status -C lap
+like "$ERR" "the shell of cluster prints text .*; mend its startup files .'ssh cluster true' must print nothing" \
+    "... with the reason"
+rm "$TMP/ssh/limits"
 exits 3 "no rsync here" env PATH="$TMP/bin:$builddir" unetctl status -C lap
 like "$ERR" '^unetctl: error: a study on cluster needs rsync, which is not installed here' \
     "... with the reason"

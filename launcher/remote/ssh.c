@@ -173,6 +173,10 @@ static int run_rsync(const struct ssh *c, const char *words[WORDS_MAX], const ch
     if (rc && errno == ENOENT)
         err_set(e, ERR_CONFIG, "a study on %s needs rsync, which is not installed here; install "
                 "it", c->host);
+    else if (rc == 0 && strstr(end.err.data, "is your shell clean"))
+        rc = err_set(e, ERR_SCHED, "%s: the shell of %s prints text where it is not interactive; "
+                     "mend its startup files ('ssh %s true' must print nothing)", what, c->host,
+                     c->host);
     else if (rc == 0 && end.code)
         rc = err_set(e, ERR_SCHED, "%s: %s; mend that, and type the same command again", what,
                      ssh_line(end.err.data, false));
