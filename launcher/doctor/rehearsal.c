@@ -125,9 +125,10 @@ static struct plan borrow_plan(const struct plan *p, const struct rehearsal *r, 
     if (!own.options.time_min || own.options.time_min > TIME_MIN)
         own.options.time_min = TIME_MIN;
     own.options.unlimited = false;
-    if (!study_has_images(&own.study)) { /* unet-train has a size and a folder in any run.json */
+    if (!study_has_images(&own.study)) { /* unet-train has these in any run.json */
         own.study.data.dir = (char *)r->folder;
         own.study.data.height = own.study.data.width = 64;
+        own.study.train.global_batch = r->gpus;
     }
     if (own.study.train.timeout_s > RANKS_S)
         own.study.train.timeout_s = RANKS_S;

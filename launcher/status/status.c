@@ -322,7 +322,7 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
     s->absent = s->attempt.ran ||
                 (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED));
     if (entry && entry->last == LEDGER_CANCELLED)
-        set_state(s, STATE_CANCELLED);
+        decide_ended(s, &(const struct job_state){.state = STATE_CANCELLED});
     else if (s->absent)
         run_status_set(s, STATE_LOST, s->attempt.stopped
                        ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
