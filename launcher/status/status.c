@@ -330,7 +330,7 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
     else if (entry && entry->last == LEDGER_SUBMITTING)
         run_status_set(s, STATE_PLANNED, "its submission was interrupted");
     else if (entry && entry->last == LEDGER_REFUSED)
-        run_status_set(s, STATE_PLANNED, "the scheduler refused it");
+        run_status_set(s, STATE_PLANNED, "the scheduler refused it, or one before it");
     else
         set_state(s, STATE_PLANNED);
 }

@@ -415,26 +415,29 @@ static int note(struct workspace *w, const struct share *s, enum ledger_event ev
     return rc;
 }
 
-/* Reports the first job that was refused or whose answer was lost. A limit, which leaves it and
- * those after it for later, only sets is_full. */
+/* Reports the first job that was refused or whose answer was lost. A limit, which leaves it for
+ * later, only sets is_full. Those after a refused job count as refused, too. */
 static int find_failure(const struct share *s, struct batch *b, struct err *e)
 {
-    for (size_t i = 0; i < s->njobs; i++) {
+    enum scheduler_outcome before = SCHEDULER_SUBMITTED;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->njobs; before = s->results[i++].outcome) {
         struct scheduler_result *r = &s->results[i];
-        if (r->outcome == SCHEDULER_NOT_TRIED && b->is_full)
+        if (r->outcome == SCHEDULER_NOT_TRIED && before == SCHEDULER_REFUSED)
             r->outcome = SCHEDULER_REFUSED;
         if (r->is_full && !b->is_full)
             b->limit = r->reason;
         b->is_full |= r->is_full;
-        if (r->outcome == SCHEDULER_SUBMITTED || b->is_full)
+        if (r->outcome == SCHEDULER_SUBMITTED || b->is_full || rc)
             continue;
         *e = r->reason;
         e->code = ERR_SCHED;
         if (s->njobs == s->count)
             err_prefix(e, "%s", s->items[i].run.id);
-        return r->outcome == SCHEDULER_LOST ? err_prefix(e, LOST_TEXT) : -1;
+        rc = r->outcome == SCHEDULER_LOST ? err_prefix(e, LOST_TEXT) : -1;
     }
-    return 0;
+    return rc;
 }
 
 /* The ledger is fsynced before the first submission and after the last; if that is interrupted in
