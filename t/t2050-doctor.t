@@ -62,7 +62,8 @@ sed -i 's/^strategy: auto/strategy: multi-worker/' here/study.yaml
 exits 0 "a rehearsal on this machine succeeds" unetctl doctor -C here --gpus 2
 finding ok ranks 'all 2 started' "its ranks ran"
 exits 0 "a program is begun" unetctl init program --site local -- true
-exits 0 "a rehearsal for it, whose ranks share no batch" unetctl doctor -C program --gpus 3
+echo 'variants: {a: {command.args: [1]}, b: {command.args: [2]}}' >>program/study.yaml
+exits 0 "a rehearsal for it, with variants and no batch to share" unetctl doctor -C program --gpus 3
 mkdir other && cp "$srcdir/templates/sites/generic.yaml" other/site.yaml
 unetctl init other --data synth --site ./other/site.yaml 2>/dev/null
 exits 5 "a missing Slurm is an error" env SLURM_CONF="$TMP/none" unetctl doctor -C other

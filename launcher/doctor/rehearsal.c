@@ -112,6 +112,7 @@ static struct plan borrow_plan(const struct plan *p, const struct rehearsal *r, 
     struct plan own = *p;
 
     own.study_id = r->study_id;
+    own.nvariants = 0;
     own.study.dir = (char *)r->folder;
     own.study.markers = (struct setting_lines){0};
     own.study.slurm.signal_s = own.study.slurm.requeues = 0;
