@@ -46,6 +46,8 @@ exits 2 "rounds need a limit" unetctl submit -C one "${until[@]}"
 like "$ERR" '^unetctl: error: --until-decided needs --max-gpu-hours H' "the reason is one line"
 exits 2 "and several counts" unetctl submit -C one --until-decided --gpus 4 --max-gpu-hours 9
 exits 2 "but no variants" unetctl submit -C one "${until[@]}" --max-gpu-hours 9 --vary limit.steps=1,2
+exits 2 "nor in a plan" unetctl plan -C one "${until[@]}" --vary limit.steps=1,2
+exits 2 "nor a plan of one count" unetctl plan -C one --gpus 1 --until-decided
 exits 2 "--no-wait is of rounds" unetctl submit -C one --gpus 1 --no-wait
 make_rounds untimed local "${score[0]}"
 exits 3 "whole runs without a time limit" unetctl submit -C untimed "${until[@]}" --max-gpu-hours 9

@@ -388,7 +388,7 @@ static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err 
     double seconds = 0;
     char gpus[16];
 
-    if (rounds_read(&f->rounds, w, given.max_gpu_hours, e))
+    if (rounds_check_variants(&w->plan, e) || rounds_read(&f->rounds, w, given.max_gpu_hours, e))
         return -1;
     struct design d = f->rounds.design;
     snprintf(gpus, sizeof gpus, "%d", d.counts[0]);

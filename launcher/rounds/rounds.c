@@ -283,14 +283,20 @@ static int fill_design(struct rounds *r, struct err *e)
     return 0;
 }
 
+int rounds_check_variants(const struct plan *p, struct err *e)
+{
+    return p->nvariants ? err_set(e, ERR_USAGE, "--until-decided is for one series of runs: leave "
+                                  "out variants (--vary, or variants in study.yaml)")
+                        : 0;
+}
+
 static int check(const struct rounds *r, struct err *e)
 {
     const struct workspace *w = r->w;
     struct plan plan = {0};
 
-    if (w->plan.nvariants)
-        return err_set(e, ERR_USAGE, "--until-decided is for one series of runs: leave out variants "
-                       "(--vary, or variants in study.yaml)");
+    if (rounds_check_variants(&w->plan, e))
+        return -1;
     if (strcmp(w->plan.scheduler, "dry") == 0)
         return err_set(e, ERR_USAGE, "--until-decided needs results, which the scheduler dry does "
                        "not make; --dry-run shows the first round");
@@ -308,8 +314,10 @@ static int check(const struct rounds *r, struct err *e)
 int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e)
 {
     *r = (struct rounds){.w = w};
-    if (rounds_file_read(&w->ledger, &r->record, e))
+    if (rounds_file_read(&w->ledger, &r->record, e)) {
+        r->w = NULL;
         return -1;
+    }
     if (max_gpu_hours > 0)
         w->plan.study.design.max_gpu_hours = max_gpu_hours;
     int rc = (!r->record.design && set_limit(&w->plan.study, e)) ||
@@ -319,6 +327,7 @@ int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, str
     r->short_runs = w->plan;
     if (rc || fill_design(r, e) || study_copy(&w->plan.study, &r->short_runs.study, e)) {
         rounds_file_destroy(&r->record);
+        *r = (struct rounds){.w = NULL};
         return -1;
     }
     r->short_runs.study.variant = ROUNDS_SHORT;

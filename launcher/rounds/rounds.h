@@ -60,6 +60,9 @@ void rounds_close(struct rounds *r);
  * submitted. */
 int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e);
 
+/* Refuses a study with variants, which rounds do not compare. */
+int rounds_check_variants(const struct plan *p, struct err *e);
+
 /* Submits what is missing of the newest round; if that is over, chooses and submits the next. arg
  * is the struct rounds. Returns 1 if runs or rounds may follow, 0 if the state of the record is
  * final, or -1: with ERR_INTERNAL or ERR_DATA if runs of the round have no result. */
