@@ -24,6 +24,8 @@ static bool is_cancelled(const char *attempt)
 
 void status_set_run_state(struct job_state *s, const struct run_attempt *a)
 {
+    if (a->marker != RUN_NO_MARKER || s->phase == PHASE_RUNNING)
+        s->started = s->ended = 0; /* of all runs together; recall_job has the run's own */
     if (a->marker != RUN_NO_MARKER) {
         job_state_set(s, a->marker == RUN_DONE ? STATE_COMPLETED : STATE_FAILED);
         s->exit_code = a->exit_code;
@@ -415,7 +417,7 @@ json_t *run_status_encode(const struct run_status *s)
 }
 
 /* Sets what an ended run has kept of its job, which the scheduler may not list any more: its nodes,
- * and when its last start began and ended. */
+ * and when its last start began and ended; of one that runs in an allocation, when it began. */
 static void recall_job(struct run_status *s)
 {
     char path[PATH_MAX + 16];
@@ -423,15 +425,16 @@ static void recall_job(struct run_status *s)
     size_t n = 0, capacity = 0;
     struct err ignored;
 
-    if (s->ended || (s->phase != RUN_GOOD && s->phase != RUN_BAD))
+    bool has_ended = s->phase == RUN_GOOD || s->phase == RUN_BAD;
+
+    if (s->ended || (!has_ended && (s->started || s->state != STATE_RUNNING)))
         return;
     snprintf(path, sizeof path, "%s/nodes", s->attempt.path);
     if (!*s->nodes)
         path_read_line(path, s->nodes, sizeof s->nodes);
-    if (run_dir_starts(s->attempt.path, &starts, &n, &capacity, &ignored) == 0 && n &&
-        !isnan(starts[n - 1].end)) {
+    if (run_dir_starts(s->attempt.path, &starts, &n, &capacity, &ignored) == 0 && n) {
         s->started = (time_t)starts[n - 1].begin;
-        s->ended = (time_t)starts[n - 1].end;
+        s->ended = has_ended && !isnan(starts[n - 1].end) ? (time_t)starts[n - 1].end : 0;
     }
     free(starts);
 }

@@ -32,5 +32,9 @@ int main(void)
     ok(!status_find_job(&plan, "g01", 1, NULL, jobs, 0), "none without jobs");
     plan.study_id = "00decade";
     ok(!status_find_job(&plan, "g01", 1, NULL, jobs, n), "none of another study");
+
+    struct job_state all = {.state = STATE_RUNNING, .phase = PHASE_RUNNING, .started = 1};
+    status_set_run_state(&all, &(const struct run_attempt){.marker = RUN_DONE});
+    ok(all.state == STATE_COMPLETED && !all.started, "a run has not the times of an allocation");
     return done_testing();
 }
