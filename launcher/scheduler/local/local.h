@@ -20,7 +20,7 @@
  * cancellation. */
 struct local_record {
     struct job_state state; /* as in the file; local_record_judge corrects it */
-    char host[64];          /* of its processes; "" in a record of 0.2.0 */
+    char host[64];          /* of its processes */
     struct procid runner;
     struct procid script; /* leads the job's session; pid 0 before it starts */
 };

@@ -390,10 +390,7 @@ int local_runner_cancel(const struct local_record *r, struct err *e)
 {
     const union sigval id = {.sival_ptr = (void *)(uintptr_t)strtoul(r->state.id, NULL, 10)};
 
-    /* The process that runs a job of 0.1.0 has no other. */
-    int signal = r->script.pid == r->runner.pid ? SIGTERM : CANCEL;
-
-    return sigqueue(r->runner.pid, signal, id) == 0 || errno == ESRCH
+    return sigqueue(r->runner.pid, CANCEL, id) == 0 || errno == ESRCH
                ? 0
                : err_errno(e, ERR_SCHED, errno, "cannot cancel job %s", r->state.id);
 }

@@ -75,11 +75,9 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     snprintf(r->runner.boot, sizeof r->runner.boot, "%s", jsonio_text(o, "boot"));
     r->runner.pid = (pid_t)jsonio_integer(o, "keeper");
     r->runner.start = (unsigned long long)jsonio_integer(o, "keeper_start");
-    r->script = r->runner; /* of a job of 0.1.0, whose keeper led the session */
-    if (json_object_get(o, "script")) {
-        r->script.pid = (pid_t)jsonio_integer(o, "script");
-        r->script.start = (unsigned long long)jsonio_integer(o, "script_start");
-    }
+    r->script = r->runner;
+    r->script.pid = (pid_t)jsonio_integer(o, "script");
+    r->script.start = (unsigned long long)jsonio_integer(o, "script_start");
     json_decref(o);
     return 0;
 }

@@ -48,16 +48,6 @@ static void check_round(void)
        "the times are kept");
     ok(procid_is_alive(&back.runner), "the runner is alive");
     ok(back.script.pid == 0, "no script was started");
-    char path[PATH_MAX], *text, *script;
-    size_t n;
-    if (local_record_path(dir, "12", path, &e) || !(text = atomicfile_read(path, 4096, &n, &e)) ||
-        !(script = strstr(text, "\"script\"")))
-        bail_out("%s", e.text);
-    script[1] = 'S';
-    if (atomicfile_write(path, text, n, 0666, &e) || local_record_read(dir, "12", &back, &e))
-        bail_out("%s", e.text);
-    free(text);
-    is_int(back.script.pid, getpid(), "without a script, as in 0.1.0, the keeper leads the session");
     strcpy(r.state.name, "\xff");
     ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG,
        "text that is not UTF-8 is refused: %s", e.text);

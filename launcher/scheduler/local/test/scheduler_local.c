@@ -280,31 +280,6 @@ static void test_runner(void)
     scheduler_close(s);
 }
 
-static void test_old(void)
-{
-    struct scheduler *s = open_queue(1);
-    struct local_record r = {.state = {.id = "77", .tag = "old:1", .state = STATE_RUNNING,
-                                       .started = 1}};
-    struct err e;
-    int status = 0;
-    pid_t keeper = fork();
-
-    if (keeper == 0) {
-        pause();
-        _exit(0);
-    }
-    if (procid_get(keeper, &r.runner))
-        bail_out("no process");
-    r.script = r.runner;
-    if (local_record_write(state_dir, &r, &e))
-        bail_out("%s", e.text);
-    is_str(state_name(get(s, "old:1").state), "RUNNING", "a job of 0.1.0 is read");
-    is_int(scheduler_cancel(s, "77", &e), 0, "it can be cancelled");
-    ok(waitpid(keeper, &status, 0) == keeper && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM,
-       "its keeper is terminated");
-    scheduler_close(s);
-}
-
 static void test_open(void)
 {
     struct scheduler_config config = {.state_dir = "/dev/null/x"};
@@ -337,7 +312,6 @@ int main(void)
     test_order();
     test_cancel();
     test_runner();
-    test_old();
     test_open();
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) != 0 || done_testing();
