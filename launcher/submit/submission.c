@@ -33,17 +33,14 @@ static int compare_runs(const void *a, const void *b, void *arg)
 int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e)
 {
-    const struct ledger *l = &w->ledger;
-    bool keeps_plan = l->count && l->entries[0].uid < 0;
-
     *dst = *plan;
     dst->runs = mem_alloc(plan->count, sizeof *dst->runs, e);
     if (!dst->runs)
         return -1;
-    if (plan->count)
+    if (plan->count) {
         memcpy(dst->runs, plan->runs, plan->count * sizeof *dst->runs);
-    if (!keeps_plan)
         qsort_r(dst->runs, plan->count, sizeof *dst->runs, compare_runs, (void *)w);
+    }
     return 0;
 }
 

@@ -87,8 +87,7 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
 /* Fills dst, which the caller destroys, with the runs of plan in that order. It is a function of
  * the study's id, so that a submission that is repeated continues it; the ledger must have one.
  * With --one-allocation, where the largest run that fits is next, only runs of equal size change
- * their order. A study begun by a version that kept the plan's order keeps it: its ledger does not
- * say who submitted. Returns 0, or -1 if memory ran out. */
+ * their order. Returns 0, or -1 if memory ran out. */
 int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e);
 

@@ -32,8 +32,7 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
         s->signal, "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
         (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper", (int)r->runner.pid,
         "keeper_start", (json_int_t)r->runner.start, "script", (int)r->script.pid, "script_start",
-        (json_int_t)r->script.start, "boot", r->runner.boot, "host",
-        r->host);
+        (json_int_t)r->script.start, "boot", r->runner.boot, "host", r->host);
     char *text = json_dumps(o, JSON_INDENT(1));
     int rc = -1;
 

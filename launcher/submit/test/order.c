@@ -41,8 +41,7 @@ static bool order(const struct workspace *w, char dst[512])
 int main(void)
 {
     struct workspace w = {.ledger.study_id = "0123456789abcdef"};
-    struct ledger_entry entry = {.uid = -1};
-    char first[512], other[512], as_plan[512] = "", sizes[512];
+    char first[512], other[512], sizes[512];
     size_t n = 0;
 
     fill_plan();
@@ -71,16 +70,5 @@ int main(void)
             ascends = ascends && g == gpus;
         }
     ok(ascends, "where only runs of equal size change places: %s", sizes);
-    w.plan.one_allocation = false;
-    w.ledger.entries = &entry;
-    w.ledger.count = 1;
-    order(&w, other);
-    for (int i = n = 0; i < COUNTS * SEEDS; i++)
-        n += (size_t)snprintf(as_plan + n, sizeof as_plan - n, "%d:%d ", runs[i].layout.gpus,
-                              runs[i].seed);
-    is_str(other, as_plan, "a study begun before keeps the plan's order");
-    entry.uid = 0;
-    order(&w, other);
-    ok(strcmp(other, as_plan) != 0, "one that says who submitted does not");
     done_testing();
 }
