@@ -56,7 +56,7 @@ ok "rank 0 is found on $where" test -n "$victim" -a "$where" = "$(node_of stuck)
 ok "it is stopped" login kill -STOP "$victim"
 failed() { states stuck | grep -q 'g04-s1 FAILED'; }
 ok "its run ends" wait_until 90 failed
-stopped="\\((the trainer [^:]*: )?rank 0 on $where: no answer"
+stopped="\\((the program [^:]*: )?rank 0 on $where: no answer"
 named() { unetctl status -C stuck | grep -Eq "$stopped"; }
 wait_until 30 named
 unetctl status -C stuck >stuck.out
