@@ -61,7 +61,8 @@ if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null &&
         echo "{{run}}: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
         exit 1
     fi
-    exit 74 # the disk or the quota; a message would not fit, either
+    echo "{{run}}: cannot write $attempt/job; is the disk full?" >&2
+    exit 74 # says so where the job's output cannot be written, either
 fi
 
 # A job may start again while an earlier start still runs, unseen, on a node that Slurm has given
