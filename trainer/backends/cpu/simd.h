@@ -57,25 +57,17 @@ static inline void simd_fetch(const float *data, size_t n)
     __asm__ volatile(""); /* keeps the compiler from removing a loop without a result */
 }
 
-/* Kernels of direct convolutions and of transposed ones. */
+/* The kernels, the faster of a kind first. */
+#define SIMD_KERNELS(KERNEL)                                                          \
+    KERNEL(batch_norm) KERNEL(batch_norm_grad) KERNEL(batch_norm_relu)                \
+    KERNEL(batch_norm_relu_grad) KERNEL(batch_norm_infer)                             \
+    KERNEL(winograd) KERNEL(winograd_relu) KERNEL(winograd_grad)                      \
+    KERNEL(winograd_grad_input) KERNEL(winograd_grad_weights)                         \
+    KERNEL(conv_transpose2d_grad_weights) KERNEL(dot_conv2d)                          \
+    KERNEL(direct_conv2d) KERNEL(direct_conv2d_relu) KERNEL(direct_conv2d_grad_input) \
+    KERNEL(direct_conv2d_grad_weights) KERNEL(direct_conv_transpose2d)                \
+    KERNEL(direct_conv_transpose2d_grad_input) KERNEL(direct_conv_transpose2d_grad_weights)
 
-extern const struct kernel simd_dot_conv2d;
-extern const struct kernel simd_conv_transpose2d_grad_weights;
-extern const struct kernel simd_direct_conv2d, simd_direct_conv2d_relu;
-extern const struct kernel simd_direct_conv2d_grad_input, simd_direct_conv2d_grad_weights;
-extern const struct kernel simd_direct_conv_transpose2d, simd_direct_conv_transpose2d_grad_input;
-extern const struct kernel simd_direct_conv_transpose2d_grad_weights;
-
-/* Kernels of 3x3 convolutions by Winograd's transforms (winograd.c). */
-
-extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_grad;
-extern const struct kernel simd_winograd_grad_input, simd_winograd_grad_weights;
-
-/* Kernels of batch norm. */
-
-extern const struct kernel simd_batch_norm, simd_batch_norm_grad, simd_batch_norm_infer;
-extern const struct kernel simd_batch_norm_relu, simd_batch_norm_relu_grad;
-
-/* Kernels of pooling. */
-
-extern const struct kernel simd_max_pool2d, simd_max_pool2d_grad, simd_max_pool2d_grad_add;
+#define DECLARE(name) extern const struct kernel simd_##name;
+SIMD_KERNELS(DECLARE)
+#undef DECLARE

@@ -108,31 +108,11 @@ void conv_rows_add(float *sums, size_t n, size_t nchunks)
                 sums[k] += sums[i * n + k];
 }
 
-/* The kernels of the backend "simd". The first one that supports an op is used; ops without one are
- * left to the reference. */
-
-const struct kernel *const simd_kernels[] = {
-    &simd_batch_norm,
-    &simd_batch_norm_grad,
-    &simd_batch_norm_relu,
-    &simd_batch_norm_relu_grad,
-    &simd_batch_norm_infer,
-    &simd_winograd,
-    &simd_winograd_relu,
-    &simd_winograd_grad,
-    &simd_winograd_grad_input,
-    &simd_winograd_grad_weights,
-    &simd_conv_transpose2d_grad_weights,
-    &simd_dot_conv2d,
-    &simd_direct_conv2d,
-    &simd_direct_conv2d_relu,
-    &simd_direct_conv2d_grad_input,
-    &simd_direct_conv2d_grad_weights,
-    &simd_direct_conv_transpose2d,
-    &simd_direct_conv_transpose2d_grad_input,
-    &simd_direct_conv_transpose2d_grad_weights,
-    NULL,
+/* The first kernel that supports an op is used; ops without one are left to the reference. */
+static const struct kernel *const kernels[] = {
+#define ADDRESS(name) &simd_##name,
+    SIMD_KERNELS(ADDRESS) NULL,
 };
 
-const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .fuses = true,
+const struct backend simd_backend = {.name = "simd", .kernels = kernels, .fuses = true,
                                      .fallback = &ref_backend};

@@ -13,5 +13,4 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 extern const struct backend simd_backend;
