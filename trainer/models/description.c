@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "src/cli.h"
-#include "src/format/document.h"
 
 #define MAX_PARAMETERS 32
 #define MAX_ARGUMENTS 16 /* of a block */
@@ -16,15 +15,6 @@
 #define MAX_NESTED 32
 #define MAX_LAYERS 5000
 #define MAX_NUMBERS 1e12 /* in a layer's result for one image */
-
-struct description {
-    char *where;
-    struct document *document;
-    char name[TENSOR_NAME_SIZE];
-    bool classifies, glorot;
-    /* NULL: absent */
-    const struct document_node *sides, *parameters, *variants, *blocks, *layers;
-};
 
 /* ---- the document ---- */
 
@@ -191,16 +181,6 @@ void description_destroy(struct description *d)
     document_destroy(d->document);
     free(d->where);
     free(d);
-}
-
-const char *description_name(const struct description *d)
-{
-    return d->name;
-}
-
-bool description_classifies(const struct description *d)
-{
-    return d->classifies;
 }
 
 const char *description_variant(const struct description *d, size_t i)
@@ -452,7 +432,8 @@ static int append_layer(struct builder *b, const struct layer_kind *k,
         return -1;
     if (!*a.name)
         snprintf(a.name, sizeof a.name, "%s%d", k->name, ++b->count[k - layer_kinds]);
-    struct tensor *y = layer_append(k, b->g, b->config, &a, b->x, &why);
+    struct tensor *y = k->append ? k->append(b->g, b->config, &a, b->x, &why)
+                                 : k->append_plain(b->g, b->x, &why);
     if (y) {
         const int64_t *d = y->shape.dim;
         char shape[64];

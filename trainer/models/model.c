@@ -185,6 +185,12 @@ static struct tensor *append_max_pool(struct graph *g, const struct network_conf
     return max_pool2d_append(g, x, (int)a->kernel, e);
 }
 
+static struct tensor *append_avg_pool(struct graph *g, const struct network_config *config,
+                                      const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    return check_halved(x, e) ? NULL : avg_pool2d_append(g, x, e);
+}
+
 static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
                                        const struct layer_args *a, struct tensor *x, struct err *e)
 {
@@ -258,36 +264,26 @@ static struct tensor *append_bilinear(struct graph *g, struct tensor *x, struct 
 }
 
 const struct layer_kind layer_kinds[] = {
-    {"conv", {"channels", "kernel", "stride", "dilation", "bias", "l2"}, 1, 3, append_conv, NULL,
-     false},
-    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
-    {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
-    {"instance_norm", {NULL}, 0, 0, append_group_norm, NULL, false},
-    {"group_norm", {"groups"}, 1, 0, append_group_norm, NULL, false},
-    {"relu", {NULL}, 0, 0, NULL, relu_append, false},
-    {"leaky_relu", {"slope"}, 1, 0, append_leaky_relu, NULL, false},
-    {"max_pool", {"kernel"}, 0, 0, append_max_pool, NULL, false},
-    {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
-    {"upsample_nearest", {NULL}, 0, 0, NULL, append_nearest, false},
-    {"upsample_bilinear", {NULL}, 0, 0, NULL, append_bilinear, false},
-    {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},
-    {"subsample", {"channels"}, 1, 0, append_subsample, NULL, false},
-    {"flatten", {NULL}, 0, 0, NULL, reshape_append_flat, false},
-    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense, NULL, false},
-    {"dropout", {"rate"}, 1, 0, append_dropout, NULL, false},
-    {"concat", {"with"}, 1, 0, append_concat, NULL, false},
-    {"add", {"with"}, 1, 0, append_add, NULL, false},
-    {NULL, {NULL}, 0, 0, NULL, NULL, false},
+    {"conv", {"channels", "kernel", "stride", "dilation", "bias", "l2"}, 1, 3, append_conv, NULL},
+    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL},
+    {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL},
+    {"instance_norm", {NULL}, 0, 0, append_group_norm, NULL},
+    {"group_norm", {"groups"}, 1, 0, append_group_norm, NULL},
+    {"relu", {NULL}, 0, 0, NULL, relu_append},
+    {"leaky_relu", {"slope"}, 1, 0, append_leaky_relu, NULL},
+    {"max_pool", {"kernel"}, 0, 0, append_max_pool, NULL},
+    {"avg_pool", {NULL}, 0, 0, append_avg_pool, NULL},
+    {"upsample_nearest", {NULL}, 0, 0, NULL, append_nearest},
+    {"upsample_bilinear", {NULL}, 0, 0, NULL, append_bilinear},
+    {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append},
+    {"subsample", {"channels"}, 1, 0, append_subsample, NULL},
+    {"flatten", {NULL}, 0, 0, NULL, reshape_append_flat},
+    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense, NULL},
+    {"dropout", {"rate"}, 1, 0, append_dropout, NULL},
+    {"concat", {"with"}, 1, 0, append_concat, NULL},
+    {"add", {"with"}, 1, 0, append_add, NULL},
+    {NULL, {NULL}, 0, 0, NULL, NULL},
 };
-
-struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
-                            const struct network_config *config, const struct layer_args *args,
-                            struct tensor *x, struct err *e)
-{
-    if (kind->halves && check_halved(x, e))
-        return NULL;
-    return kind->append ? kind->append(g, config, args, x, e) : kind->append_plain(g, x, e);
-}
 
 const struct layer_kind *layer_find(const char *name)
 {
@@ -324,7 +320,7 @@ static struct model *add_model(char *name, struct description *d, const char *va
         free(name);
         return NULL;
     }
-    *new = (struct model){name, variant ? variant : description_name(d), description_classifies(d),
+    *new = (struct model){name, variant ? variant : d->name, d->classifies,
                           description_preset(d, variant, "base"),
                           description_preset(d, variant, "depth"), text, built_in, d, variant,
                           NULL};
@@ -342,7 +338,7 @@ static void load_builtin(void)
         const char *variant = d ? description_variant(d, 0) : NULL;
 
         if (d && !variant)
-            add_model(strdup(description_name(d)), d, NULL, builtin[i], true);
+            add_model(strdup(d->name), d, NULL, builtin[i], true);
         for (size_t k = 0; d && (variant = description_variant(d, k)); k++)
             add_model(strdup(variant), d, variant, builtin[i], true);
     }
@@ -380,7 +376,7 @@ static const struct model *decode_model(const char *name, const char *text, cons
         return NULL;
     if (name)
         key = strdup(name);
-    else if (asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
+    else if (asprintf(&key, "%s@%016" PRIx64, d->name, hash) < 0)
         key = NULL;
     const struct model *m = key && !name ? model_find(key) : NULL;
     if (m)

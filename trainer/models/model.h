@@ -113,13 +113,7 @@ struct layer_kind {
                              const struct layer_args *args, struct tensor *x, struct err *e);
     /* The same for layers that need neither config nor args. */
     struct tensor *(*append_plain)(struct graph *g, struct tensor *x, struct err *e);
-    bool halves; /* pools 2x2 pixels: height and width must be 2 at least */
 };
-
-/* Checks the size of the input if kind->halves, and calls append or append_plain. */
-struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
-                            const struct network_config *config, const struct layer_args *args,
-                            struct tensor *x, struct err *e);
 
 extern const struct layer_kind layer_kinds[]; /* the last one has no name */
 

@@ -2,6 +2,7 @@
 /* What a model is read from: its description, and the expressions in it. */
 #pragma once
 
+#include "src/format/document.h"
 #include "trainer/models/model.h"
 
 /* Integer expressions in the description of a model: names, numbers, ( ), unary - and !, ^ (power),
@@ -37,16 +38,21 @@ int expression_expand(const char *text, const struct scope *scope, char dst[TENS
 
 #define DESCRIPTION_MAX 32768 /* bytes */
 
-struct description;
+struct description {
+    char *where;
+    struct document *document;
+    char name[TENSOR_NAME_SIZE];
+    bool classifies; /* as model.classifies */
+    bool glorot;     /* as layer_args.glorot */
+    /* NULL: absent */
+    const struct document_node *sides, *parameters, *variants, *blocks, *layers;
+};
 
 /* Decodes the text. where: the file's name in error messages. The caller destroys the result.
  * Returns NULL with ERR_CONFIG and FILE:LINE (FILE alone if the text is too long), or if out of
  * memory. The arguments of layers are checked by description_build. */
 struct description *description_decode(const char *text, const char *where, struct err *e);
 void description_destroy(struct description *d);
-
-const char *description_name(const struct description *d);
-bool description_classifies(const struct description *d); /* as model.classifies */
 
 /* Returns the name of variant i, a model with other presets, or NULL after the last one. */
 const char *description_variant(const struct description *d, size_t i);
