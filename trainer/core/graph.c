@@ -11,7 +11,8 @@
 
 static bool takes_types(const struct kernel *kernel, const struct op *op)
 {
-    return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_FLOATS) == op_is_float(op);
+    return kernel->types == KERNEL_ANY ||
+           (kernel->types == KERNEL_FLOATS) == (op_half(op) == DTYPE_F32);
 }
 
 static const struct kernel *find_kernel(const struct backend *backend, const struct op *op)

@@ -39,12 +39,10 @@ static void find_lifetimes(struct graph *g)
     for (size_t i = 0; i < g->ntensors; i++)
         g->tensors[i]->first = g->tensors[i]->last = -1;
     for (size_t i = 0; i < g->nops; i++) {
-        struct op *op = g->ops[i];
+        struct tensor *t;
 
-        for (int k = -1; op_next_in(op, &k);)
-            extend_lifetime(op->in[k], (int)i);
-        for (int k = -1; op_next_out(op, &k);)
-            extend_lifetime(op->out[k], (int)i);
+        for (int k = -1; (t = op_next(g->ops[i], &k));)
+            extend_lifetime(t, (int)i);
     }
     for (size_t i = 0; i < g->ntensors; i++)
         if (g->tensors[i]->pinned) {

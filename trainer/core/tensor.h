@@ -228,16 +228,34 @@ static inline bool op_next_out(const struct op *op, int *k)
     return false;
 }
 
-/* Returns whether all inputs and outputs are DTYPE_F32. */
-static inline bool op_is_float(const struct op *op)
+/* Returns input k of the op, or output k - OP_MAX_IN, as a place to change it. */
+static inline struct tensor **op_slot(struct op *op, int k)
 {
-    for (int k = -1; op_next_in(op, &k);)
-        if (op->in[k]->dtype != DTYPE_F32)
-            return false;
-    for (int k = -1; op_next_out(op, &k);)
-        if (op->out[k]->dtype != DTYPE_F32)
-            return false;
-    return true;
+    return k < OP_MAX_IN ? &op->in[k] : &op->out[k - OP_MAX_IN];
+}
+
+/* Returns the next one, of the inputs and then of the outputs, that is not NULL; NULL after the
+ * last one. */
+static inline struct tensor *op_next(const struct op *op, int *k)
+{
+    while (++*k < OP_MAX_IN + OP_MAX_OUT) {
+        struct tensor *t = *k < OP_MAX_IN ? op->in[*k] : op->out[*k - OP_MAX_IN];
+
+        if (t)
+            return t;
+    }
+    return NULL;
+}
+
+/* Returns the type of 16 bits that inputs or outputs have; DTYPE_F32: all are floats. */
+static inline enum dtype op_half(const struct op *op)
+{
+    const struct tensor *t;
+
+    for (int k = -1; (t = op_next(op, &k));)
+        if (t->dtype != DTYPE_F32)
+            return t->dtype;
+    return DTYPE_F32;
 }
 
 /* Returns whether out[0] may take the memory of in[0], if both have the same size and type and no

@@ -297,12 +297,11 @@ double profile_flop(const struct op *op)
 
 double profile_bytes(const struct op *op)
 {
+    const struct tensor *t;
     size_t nbytes = 0;
 
-    for (int i = -1; op_next_in(op, &i);)
-        nbytes += tensor_nbytes(op->in[i]);
-    for (int i = -1; op_next_out(op, &i);)
-        nbytes += tensor_nbytes(op->out[i]);
+    for (int i = -1; (t = op_next(op, &i));)
+        nbytes += tensor_nbytes(t);
     return (double)nbytes;
 }
 

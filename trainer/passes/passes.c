@@ -61,140 +61,76 @@ struct casts {
     size_t n;
 };
 
-static int append_cast(struct graph *g, struct casts *c, size_t place, struct tensor *src,
-                       struct tensor **dst, struct err *e)
+/* Returns whether the tensor is to be cast for an op: with widens one of 16 bits, otherwise one of
+ * floats that may have 16 bits, which is an image, logits or their gradient. */
+static bool needs_cast(const struct tensor *t, bool widens)
 {
-    const struct op *op = graph_append(g, &cast_kind, NULL, &src, *dst ? dst : NULL, e);
-
-    if (!op)
-        return -1;
-    c->places[c->n++] = place;
-    *dst = op->out[0];
-    return 0;
-}
-
-/* Casts each tensor once, even if it is several inputs of the op. */
-static int widen_inputs(struct graph *g, struct casts *c, size_t i, struct err *e)
-{
-    struct op *op = g->ops[i];
-
-    for (int k = -1; op_next_in(op, &k);) {
-        struct tensor *half = op->in[k], *wide = NULL;
-
-        if (half->dtype == DTYPE_F32)
-            continue;
-        if (append_cast(g, c, 2 * i, half, &wide, e) < 0)
-            return -1;
-        for (int j = k; j < OP_MAX_IN; j++)
-            if (op->in[j] == half)
-                op->in[j] = wide;
-    }
-    return 0;
-}
-
-static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err *e)
-{
-    struct op *op = g->ops[i];
-
-    for (int k = -1; op_next_out(op, &k);) {
-        struct tensor *half = op->out[k];
-
-        if (half->dtype == DTYPE_F32)
-            continue;
-        struct tensor *wide = graph_tensor(g, half->name, half->shape, e);
-        if (!wide || append_cast(g, c, 2 * i + 1, wide, &half, e) < 0)
-            return -1;
-        op->out[k] = wide;
-    }
-    return 0;
-}
-
-/* Returns whether t is one of floats that may have 16 bits where an op needs that: an image, logits
- * or their gradient. */
-static bool may_narrow(const struct tensor *t)
-{
-    return t->dtype == DTYPE_F32 && t->place == TENSOR_ARENA && !t->is_weight &&
-           t->shape.ndim == 4;
-}
-
-static enum dtype half_of(const struct op *op)
-{
-    for (int k = -1; op_next_in(op, &k);)
-        if (op->in[k]->dtype != DTYPE_F32)
-            return op->in[k]->dtype;
-    for (int k = -1; op_next_out(op, &k);)
-        if (op->out[k]->dtype != DTYPE_F32)
-            return op->out[k]->dtype;
-    return DTYPE_F32;
+    return widens ? t->dtype != DTYPE_F32
+                  : t->dtype == DTYPE_F32 && t->place == TENSOR_ARENA && !t->is_weight &&
+                        t->shape.ndim == 4;
 }
 
 /* Returns whether the backend has a kernel for the op with all activations of 16 bits. */
 static bool can_narrow(const struct op *op, const struct backend *backend)
 {
     struct tensor planned[OP_MAX_IN + OP_MAX_OUT];
+    const struct tensor *t;
     struct op narrow = *op;
     int n = 0;
 
-    for (int k = -1; op_next_in(op, &k);)
-        if (may_narrow(op->in[k])) {
-            planned[n] = *op->in[k];
-            planned[n].dtype = half_of(op);
-            narrow.in[k] = &planned[n++];
-        }
-    for (int k = -1; op_next_out(op, &k);)
-        if (may_narrow(op->out[k])) {
-            planned[n] = *op->out[k];
-            planned[n].dtype = half_of(op);
-            narrow.out[k] = &planned[n++];
+    for (int k = -1; (t = op_next(op, &k));)
+        if (needs_cast(t, false)) {
+            planned[n] = *t;
+            planned[n].dtype = op_half(op);
+            *op_slot(&narrow, k) = &planned[n++];
         }
     return n > 0 && backend_kernel(backend, &narrow) != NULL;
 }
 
-/* Returns what an earlier op has made of t, or NULL. */
-static struct tensor *find_narrowed(const struct graph *g, size_t nown, const struct tensor *t)
+/* Returns what an op from number `first` on has made of t, or NULL. */
+static struct tensor *find_cast(const struct graph *g, size_t first, const struct tensor *t)
 {
-    for (size_t i = nown; i < g->nops; i++)
+    for (size_t i = first; i < g->nops; i++)
         if (g->ops[i]->in[0] == t)
             return g->ops[i]->out[0];
     return NULL;
 }
 
-static struct tensor *make_narrow(struct graph *g, const struct tensor *wide, enum dtype half,
-                                  struct err *e)
+/* Returns a new tensor of that type beside t, which the op at `place` reads or writes instead. */
+static struct tensor *append_cast(struct graph *g, struct casts *c, size_t place, struct tensor *t,
+                                  enum dtype type, struct err *e)
 {
-    struct tensor *t = graph_tensor(g, wide->name, wide->shape, e);
+    struct tensor *other = graph_tensor(g, t->name, t->shape, e);
+    bool is_result = place % 2;
 
-    if (t)
-        t->dtype = half;
-    return t;
+    if (!other)
+        return NULL;
+    other->dtype = type;
+    if (!graph_append(g, &cast_kind, NULL, is_result ? &other : &t, is_result ? &t : &other, e))
+        return NULL;
+    c->places[c->n++] = place;
+    return other;
 }
 
-/* Casts each tensor once, even if several ops read it. nown: ops without casts. */
-static int narrow_op(struct graph *g, struct casts *c, size_t nown, size_t i, struct err *e)
+/* Casts the tensors of op i: each once that several of its inputs are or, without widens, several
+ * ops read. nown: ops without casts. */
+static int cast_op(struct graph *g, struct casts *c, size_t nown, size_t i, bool widens,
+                   struct err *e)
 {
+    enum dtype type = widens ? DTYPE_F32 : op_half(g->ops[i]);
+    size_t first = widens ? g->nops : nown;
     struct op *op = g->ops[i];
-    enum dtype half = half_of(op);
+    struct tensor *t;
 
-    for (int k = -1; op_next_in(op, &k);) {
-        struct tensor *wide = op->in[k], *narrow;
+    for (int k = -1; (t = op_next(op, &k));) {
+        bool is_result = k >= OP_MAX_IN;
 
-        if (!may_narrow(wide))
+        if (!needs_cast(t, widens))
             continue;
-        narrow = find_narrowed(g, nown, wide);
-        if (!narrow && (!(narrow = make_narrow(g, wide, half, e)) ||
-                        append_cast(g, c, 2 * i, wide, &narrow, e) < 0))
+        struct tensor *other = is_result ? NULL : find_cast(g, first, t);
+        if (!other && !(other = append_cast(g, c, 2 * i + is_result, t, type, e)))
             return -1;
-        op->in[k] = narrow;
-    }
-    for (int k = -1; op_next_out(op, &k);) {
-        struct tensor *wide = op->out[k], *narrow;
-
-        if (!may_narrow(wide))
-            continue;
-        narrow = make_narrow(g, wide, half, e);
-        if (!narrow || append_cast(g, c, 2 * i + 1, narrow, &wide, e) < 0)
-            return -1;
-        op->out[k] = narrow;
+        *op_slot(op, k) = other;
     }
     return 0;
 }
@@ -230,12 +166,10 @@ static int insert_casts(struct graph *g, const struct backend *backend, bool wid
     int rc = c.places ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < nown; i++) {
-        if (op_is_float(g->ops[i]) || backend_kernel(backend, g->ops[i]))
+        if (op_half(g->ops[i]) == DTYPE_F32 || backend_kernel(backend, g->ops[i]))
             continue;
-        if (widens)
-            rc = widen_inputs(g, &c, i, e) || widen_outputs(g, &c, i, e) ? -1 : 0;
-        else if (can_narrow(g->ops[i], backend))
-            rc = narrow_op(g, &c, nown, i, e);
+        if (widens || can_narrow(g->ops[i], backend))
+            rc = cast_op(g, &c, nown, i, widens, e);
     }
     if (rc == 0)
         rc = sort_ops(g, &c, e);

@@ -28,11 +28,10 @@ static inline size_t move_pixel(const struct tensor *t)
 /* Returns whether all tensors of the op have one type. */
 static inline bool move_supports(const struct op *op)
 {
-    for (int i = -1; op_next_in(op, &i);)
-        if (op->in[i]->dtype != op->in[0]->dtype)
-            return false;
-    for (int i = -1; op_next_out(op, &i);)
-        if (op->out[i]->dtype != op->in[0]->dtype)
+    const struct tensor *t;
+
+    for (int i = -1; (t = op_next(op, &i));)
+        if (t->dtype != op->in[0]->dtype)
             return false;
     return true;
 }
