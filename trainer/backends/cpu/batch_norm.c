@@ -15,8 +15,7 @@
  * blocks are summed in floats, as differences to a nearby value, the first pixel's or the mean, so
  * that no digits are lost; the blocks' sums are doubles. */
 
-/* Coefficients of channels, repeated to whole vectors: a, b, c and shift of norm_rows.h; a is also
- * scale. */
+/* Coefficients of channels, repeated to whole vectors: a, b, c and shift of norm_rows.h. */
 enum { NORM_WORK_A, NORM_WORK_B, NORM_WORK_C, NORM_WORK_SHIFT, NORM_WORK_VALUES };
 
 /* op->priv: depends on the instruction set when the op was prepared. */
@@ -186,7 +185,7 @@ static void map_steps(const struct norm_work *w, const float *dy, const float *x
     for (size_t i = 0; i < n->step; i += n->wide)
         if (dy)
             n->rows->gradient(dy + i, x + i, nsteps, n->step, vectors, n->relu,
-                              w->k[NORM_WORK_A] + i, w->k[NORM_WORK_C] + i, w->k[NORM_WORK_A] + i,
+                              w->k[NORM_WORK_A] + i, w->k[NORM_WORK_C] + i,
                               w->k[NORM_WORK_B] + i, w->k[NORM_WORK_SHIFT] + i, dst + i);
         else
             n->rows->apply(x + i, nsteps, n->step, vectors, n->relu, stream,
@@ -277,9 +276,7 @@ static void find_map(const struct op *op, const struct norm_work *w)
 
     for (size_t c = 0; c < nchannels; c++) {
         w->k[NORM_WORK_A][c] = gamma[c] * scale[c];
-        w->k[NORM_WORK_C][c] =
-            w->plan->relu ? op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c] : 0;
-        w->k[NORM_WORK_B][c] = 0;
+        w->k[NORM_WORK_C][c] = op->in[4]->data[c] - mean[c] * w->k[NORM_WORK_A][c];
         w->k[NORM_WORK_SHIFT][c] = mean[c];
     }
     norm_work_repeat(w);

@@ -23,10 +23,9 @@ struct norm_rows {
      * written past the cache, so that its lines are not read first. */
     void (*apply)(const float *x, size_t n, size_t step, size_t w, bool relu, bool stream,
                   const float *a, const float *c, float *y);
-    /* dx = scale d + (b x + shift), with d as above; dx may be dy */
+    /* dx = a d + (b x + shift), with d as above; dx may be dy */
     void (*gradient)(const float *dy, const float *x, size_t n, size_t step, size_t w, bool relu,
-                     const float *a, const float *c, const float *scale, const float *b,
-                     const float *shift, float *dx);
+                     const float *a, const float *c, const float *b, const float *shift, float *dx);
 };
 
 #ifdef __x86_64__
