@@ -14,38 +14,28 @@
 #include "trainer/metric/metric.h"
 #include "trainer/step/step_internal.h"
 
-/* Takes the loader's next batch. network_await has been called: the loader reuses the memory of
- * earlier ones. */
-static int step_input_load(struct step_input *in, struct loader *loader, struct err *e)
+struct shard_range step_part(const struct step *s, size_t n, int i)
 {
-    if (loader_next(loader, &in->batch, e))
-        return -1;
-    return in->parts == 1 && in->batch.count ? network_place(in->network, true, &in->batch, e) : 0;
+    return shard_eval(n, s->config.accumulate, i);
 }
 
-struct shard_range step_input_part(const struct step_input *in, size_t n, int i)
+bool step_is_idle(const struct step *s, size_t items, int i)
 {
-    return shard_eval(n, in->parts, i);
-}
-
-bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i)
-{
-    size_t n = items / (size_t)replicas, rest = items % (size_t)replicas;
-    struct shard_range least = step_input_part(in, n, i);
-    struct shard_range most = step_input_part(in, n + (rest > 0), i);
+    size_t n = items / (size_t)s->config.comm->size, rest = items % (size_t)s->config.comm->size;
+    struct shard_range least = step_part(s, n, i), most = step_part(s, n + (rest > 0), i);
 
     return least.begin == least.end && most.begin == most.end;
 }
 
-int step_input_place(const struct step_input *in, struct shard_range part, struct err *e)
+int step_place(const struct step *s, struct shard_range part, struct err *e)
 {
-    struct record_batch b = in->batch;
+    struct record_batch b = s->batch;
 
-    if (in->parts == 1 || part.begin == part.end)
+    if (s->config.accumulate == 1 || part.begin == part.end)
         return 0;
-    b.records = record_at(&in->batch, part.begin);
+    b.records = record_at(&s->batch, part.begin);
     b.count = part.end - part.begin;
-    return network_place(in->network, true, &b, e);
+    return network_place(s->config.network, true, &b, e);
 }
 
 /* Sums of squared norms over batches and steps. */
@@ -279,7 +269,6 @@ static int open_step(struct step *s, struct err *e)
             return -1;
         s->epoch.score = s->scores.host;
     }
-    s->input = (struct step_input){.network = c->network, .parts = c->accumulate};
     return s->kind->open(s, e);
 }
 
@@ -335,9 +324,19 @@ static int find_loss_divisor(struct step *s, struct network_step *run, struct er
 
     if (c->loss == LOSS_DICE || (c->classes <= 1 && !c->class_weights && !s->config.ignores))
         return 0;
-    run->loss_divisor = network_loss_divisor(s->config.network, &s->input.batch);
+    run->loss_divisor = network_loss_divisor(s->config.network, &s->batch);
     run->sums_loss_divisor = s->kind == &step_device;
     return run->sums_loss_divisor ? 0 : comm_sum_double(s->config.comm, &run->loss_divisor, 1, e);
+}
+
+/* Takes the loader's next batch. network_await has been called: the loader reuses the memory of
+ * earlier ones. */
+static int load_batch(struct step *s, struct loader *loader, struct err *e)
+{
+    if (loader_next(loader, &s->batch, e))
+        return -1;
+    return s->config.accumulate == 1 && s->batch.count
+               ? network_place(s->config.network, true, &s->batch, e) : 0;
 }
 
 struct step_times {
@@ -375,12 +374,13 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     if ((s->kind->begin && s->kind->begin(s, w, e)) || network_await(c->network, e))
         return -1;
     times.waited = clock_now();
-    if (step_input_load(&s->input, w->loader, e) || find_loss_divisor(s, &run, e))
+    if (load_batch(s, w->loader, e) || find_loss_divisor(s, &run, e))
         return -1;
     times.loaded = clock_now();
     s->comm_s = 0;
     if (s->kind->compute(s, w, run, &t->loss, e))
         return -1;
+    s->nsteps++;
     times.computed = clock_now();
     if (comm_wait(c->comm, e))
         return -1;
@@ -399,10 +399,10 @@ int step_wait(struct step *s, struct step_totals *t, struct err *e)
 
 const float *step_votes(const struct step *s)
 {
-    return s->kind->votes(s);
+    return s->votes[(s->nsteps - 1 - s->delay) % STEP_QUEUED];
 }
 
 void step_drop_votes(struct step *s)
 {
-    s->kind->drop_votes(s);
+    memset(s->votes, 0, sizeof s->votes);
 }

@@ -6,8 +6,6 @@
 
 #include "trainer/step/step_internal.h"
 
-#define QUEUED 4 /* entries of the rings below: more than DEVICE_SLOTS, a power of 2 */
-
 /* A queued run of the network: a step, or one of its parts. */
 struct queued_run {
     size_t images, items;
@@ -24,10 +22,8 @@ struct step_on_device {
     float *sum;    /* with several parts: the sum of their gradients, on the device */
     size_t begun;  /* the sums of the gradients [0, begun) are queued */
     uint64_t *shares; /* network_step.shares of the step's parts */
-    struct queued_run queued[QUEUED]; /* ring of runs in flight */
+    struct queued_run queued[STEP_QUEUED]; /* ring of runs in flight */
     size_t nqueued, ndone;
-    size_t nsteps;
-    float votes[QUEUED][STEP_VOTES]; /* ring of the sums of steps' votes */
 };
 
 static struct step_on_device *device_of(struct step *s)
@@ -69,7 +65,7 @@ static void add_results(void *arg, const struct device_sums *sums)
 {
     struct step_on_device *d = arg;
     struct gradient_noise *noise = &d->step.epoch.noise;
-    const struct queued_run *run = &d->queued[d->ndone++ % QUEUED];
+    const struct queued_run *run = &d->queued[d->ndone++ % STEP_QUEUED];
     /* In a skipped fp16 step the gradients were not finite. */
     bool counts = d->step.has_noise && isfinite(sums->own_square) && isfinite(sums->square);
 
@@ -77,7 +73,7 @@ static void add_results(void *arg, const struct device_sums *sums)
         gradient_noise_add_batch(noise, sums->own_square, run->images, run->items);
     if (counts && run->last)
         gradient_noise_add_step(noise, sums->square, run->items);
-    memcpy(d->votes[run->step % QUEUED], sums->votes, sizeof *d->votes);
+    memcpy(d->step.votes[run->step % STEP_QUEUED], sums->votes, sizeof *d->step.votes);
 }
 
 static int place_gradients(struct step_on_device *d, struct weights *w, struct err *e)
@@ -107,6 +103,7 @@ static int device_open(struct step *s, struct err *e)
         .done = add_results, .arg = d, .rank = s->config.comm->rank,
         .largest = find_largest};
 
+    s->delay = DEVICE_SLOTS;
     d->shares = mem_zero((size_t)s->config.accumulate, sizeof *d->shares, e);
     if (!d->shares)
         return -1;
@@ -201,7 +198,7 @@ static uint64_t find_shares(const struct step *s, size_t items, int i)
 
     for (int r = 0; r < size; r++) {
         struct shard_range all = shard_eval(items, size, r);
-        struct shard_range part = step_input_part(&s->input, all.end - all.begin, i);
+        struct shard_range part = step_part(s, all.end - all.begin, i);
         size_t n = part.end - part.begin;
 
         hash = hash_bytes(hash, &n, sizeof n);
@@ -216,7 +213,7 @@ static int device_begin(struct step *s, const struct step_work *w, struct err *e
     size_t n = 0;
 
     for (int i = 0; i < c->accumulate; i++)
-        if (!step_input_is_idle(&s->input, w->items, c->comm->size, i))
+        if (!step_is_idle(s, w->items, i))
             d->shares[n++] = find_shares(s, w->items, i);
     return network_begin_step(c->network, d->shares, n, e);
 }
@@ -236,34 +233,21 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
     if (d->sum && d->ops->clear(d->device, d->sum, nbytes, e))
         return -1;
     for (int i = 0, k = 0; i < c->accumulate; i++) {
-        if (step_input_is_idle(&s->input, w->items, c->comm->size, i))
+        if (step_is_idle(s, w->items, i))
             continue;
         run.shares = d->shares[k++];
-        struct shard_range part = step_input_part(&s->input, n, i);
+        struct shard_range part = step_part(s, n, i);
         bool last = i == c->accumulate - 1;
-        d->queued[d->nqueued++ % QUEUED] =
-            (struct queued_run){part.end - part.begin, w->items, d->nsteps, last};
+        d->queued[d->nqueued++ % STEP_QUEUED] =
+            (struct queued_run){part.end - part.begin, w->items, s->nsteps, last};
         run.first = w->range.begin + part.begin;
         run.update = last ? &update : NULL;
-        if (step_input_place(&s->input, part, e) ||
+        if (step_place(s, part, e) ||
             network_train(c->network, (int)(part.end - part.begin), run, loss,
                           last ? queue_last : queue_part, d, e))
             return -1;
     }
-    d->nsteps++;
     return 0;
-}
-
-static const float *device_votes(const struct step *s)
-{
-    const struct step_on_device *d = (const struct step_on_device *)s;
-
-    return d->votes[(d->nsteps - 1 - DEVICE_SLOTS) % QUEUED];
-}
-
-static void device_drop_votes(struct step *s)
-{
-    memset(device_of(s)->votes, 0, sizeof device_of(s)->votes);
 }
 
 static void device_close(struct step *s)
@@ -280,7 +264,5 @@ const struct step_kind step_device = {
     .open = device_open,
     .begin = device_begin,
     .compute = device_compute,
-    .votes = device_votes,
-    .drop_votes = device_drop_votes,
     .close = device_close,
 };

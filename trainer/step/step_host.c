@@ -87,12 +87,12 @@ static int compute_parts(struct step *s, const struct step_work *w, struct netwo
 
     memset(sum, 0, weights->nparams * sizeof *sum);
     for (int i = 0; i < s->config.accumulate; i++) {
-        if (step_input_is_idle(&s->input, w->items, s->config.comm->size, i))
+        if (step_is_idle(s, w->items, i))
             continue;
-        struct shard_range part = step_input_part(&s->input, w->range.end - w->range.begin, i);
+        struct shard_range part = step_part(s, w->range.end - w->range.begin, i);
         size_t n = part.end - part.begin;
         run.first = w->range.begin + part.begin;
-        if (step_input_place(&s->input, part, e) ||
+        if (step_place(s, part, e) ||
             network_train(network, (int)n, run, loss, NULL, NULL, e))
             return -1;
         double square = gradient_noise_square(weights->grad, weights->nparams);
@@ -110,11 +110,12 @@ static int host_compute(struct step *s, const struct step_work *w, struct networ
     struct step_on_host *h = host_of(s);
     struct comm *c = s->config.comm;
     size_t n = w->range.end - w->range.begin;
+    float *votes = s->votes[s->nsteps % STEP_QUEUED];
 
     h->begun = 0;
     h->square = 0;
-    memcpy(s->votes, w->votes, sizeof s->votes);
-    if (comm_start_sum_float(c, s->votes, STEP_VOTES, e))
+    memcpy(votes, w->votes, sizeof w->votes);
+    if (comm_start_sum_float(c, votes, STEP_VOTES, e))
         return -1;
     if (s->config.accumulate > 1)
         return compute_parts(s, w, run, loss, e);
@@ -136,16 +137,6 @@ static void host_apply(struct step *s, const struct step_work *w)
     optim_step(c->optim, weights, w->rate, c->clip_norm);
 }
 
-static const float *host_votes(const struct step *s)
-{
-    return s->votes;
-}
-
-static void host_drop_votes(struct step *s)
-{
-    memset(s->votes, 0, sizeof s->votes);
-}
-
 static void host_close(struct step *s)
 {
     free(host_of(s)->sum);
@@ -156,7 +147,5 @@ const struct step_kind step_host = {
     .open = host_open,
     .compute = host_compute,
     .apply = host_apply,
-    .votes = host_votes,
-    .drop_votes = host_drop_votes,
     .close = host_close,
 };

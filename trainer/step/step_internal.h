@@ -4,38 +4,32 @@
 
 #include "trainer/step/step.h"
 
-/* The images of a step on this replica: a batch of the loader, which the network computes in one
- * part or in several (train.accumulate). */
-
-struct step_input {
-    struct network *network;
-    int parts;
-    struct record_batch batch;
-};
-
-/* step_input_part returns the range of part i among n images. step_input_place makes a part the
- * network's input, which the only part is already. */
-struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
-int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
-
-/* Returns whether part i is empty on all replicas, which share `items` images. All leave it out
- * then: synchronised batch norm has no statistics of it. The last part is never empty
- * everywhere. */
-bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i);
-
-/* What step.c shares with the two kinds of step, on the host and on a device. */
+#define STEP_QUEUED 4 /* entries of rings of steps: more than DEVICE_SLOTS, a power of 2 */
 
 struct step {
     const struct step_kind *kind;
     struct step_config config;
-    struct step_input input;
+    struct record_batch batch; /* the images of the current step on this replica */
     struct step_epoch epoch;
     struct mirror scores; /* epoch.score */
     bool has_noise;          /* several batches per step: gradient noise can be estimated */
-    float votes[STEP_VOTES]; /* of the current step, on the host */
     double comm_s;           /* seconds of the current step's compute that collectives took */
+    float votes[STEP_QUEUED][STEP_VOTES]; /* ring of the steps' votes */
+    size_t nsteps; /* computed, or on a device queued */
+    size_t delay;  /* the votes of the last step but so many are known on every replica */
 };
 
+/* The batch of a step is computed in config.accumulate parts. step_part returns the range of part i
+ * among n images. step_place makes a part the network's input, which the only part is already. */
+struct shard_range step_part(const struct step *s, size_t n, int i);
+int step_place(const struct step *s, struct shard_range part, struct err *e);
+
+/* Returns whether part i of a step of so many images is empty on all replicas, which share them.
+ * All leave it out then: synchronised batch norm has no statistics of it. The last part is never
+ * empty everywhere. */
+bool step_is_idle(const struct step *s, size_t items, int i);
+
+/* What the two kinds do differently. */
 struct step_kind {
     size_t size; /* of the kind's struct, which begins with struct step */
     int (*open)(struct step *s, struct err *e);
@@ -46,8 +40,6 @@ struct step_kind {
                    struct err *e);
     /* (optional) Updates the weights after the sums are complete; NULL: compute has queued it. */
     void (*apply)(struct step *s, const struct step_work *w);
-    const float *(*votes)(const struct step *s); /* as step_votes */
-    void (*drop_votes)(struct step *s);
     void (*close)(struct step *s); /* called after a failed open, too */
 };
 
