@@ -141,10 +141,8 @@ struct comm_async {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct slice *queue; /* slices [done, n) are still to be summed */
+    struct comm_span *spans; /* of slices [0, done); as large as queue */
     size_t n, done, capacity;
-    /* Of the sums since the last wait; of those before it, for the caller. As large as queue. */
-    struct comm_span *spans, *reported;
-    size_t nspans;
     bool ending, failed;
     struct err error;
 };
@@ -160,8 +158,7 @@ static void sum_next(struct comm_async *a)
     int rc = a->sum(a->c, &s, &e);
     double ended = clock_now();
     pthread_mutex_lock(&a->lock);
-    a->spans[a->nspans++] = (struct comm_span){began, ended};
-    a->done++;
+    a->spans[a->done++] = (struct comm_span){began, ended};
     if (rc) {
         a->failed = true;
         a->error = e;
@@ -184,39 +181,19 @@ static void *sum_slices(void *arg)
     return NULL;
 }
 
-/* The caller holds the lock. There may be as many spans as slices. */
-static int grow_queue(struct comm_async *a, struct err *e)
-{
-    size_t room = a->capacity, reported_room = room;
-
-    if (mem_grow(&a->spans, a->n, &room, sizeof *a->spans, e) ||
-        mem_grow(&a->reported, a->n, &reported_room, sizeof *a->reported, e))
-        return -1;
-    return mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e);
-}
-
 int comm_async_add(struct comm_async *a, struct slice s, struct err *e)
 {
     pthread_mutex_lock(&a->lock);
-    int rc = grow_queue(a, e);
+    size_t room = a->capacity;
+    int rc = mem_grow(&a->spans, a->n, &room, sizeof *a->spans, e) ||
+                     mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e)
+                 ? -1 : 0;
     if (rc == 0) {
         a->queue[a->n++] = s;
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
-}
-
-/* Called with the lock held while no sum is in flight. */
-static void report_spans(struct comm_async *a)
-{
-    struct comm_span *spans = a->spans;
-
-    a->spans = a->reported;
-    a->reported = spans;
-    a->c->spans = spans;
-    a->c->nspans = a->nspans;
-    a->nspans = 0;
 }
 
 int comm_async_wait(struct comm_async *a, struct err *e)
@@ -228,8 +205,9 @@ int comm_async_wait(struct comm_async *a, struct err *e)
     if (rc) {
         *e = a->error;
     } else {
+        a->c->spans = a->spans;
+        a->c->nspans = a->n;
         a->n = a->done = 0;
-        report_spans(a);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
@@ -241,7 +219,6 @@ static void destroy_async(struct comm_async *a)
     pthread_mutex_destroy(&a->lock);
     free(a->queue);
     free(a->spans);
-    free(a->reported);
     free(a);
 }
 

@@ -83,7 +83,7 @@ struct comm {
     const char *what;    /* the last collective but sum_small, for errors */
     atomic_ulong ncollectives;
     /* The times at which a thread executed the sums that the last wait completed; valid until the
-     * next wait. Without such a thread nspans is 0. */
+     * next sum is started. Without such a thread nspans is 0. */
     const struct comm_span *spans;
     size_t nspans;
     void *priv;
