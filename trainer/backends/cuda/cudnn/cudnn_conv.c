@@ -12,19 +12,11 @@
 #define MAX_ROOM ((size_t)256 << 20)
 #define ALIGN 256
 
-/* Whether cuDNN has an engine for a problem without a tail, on this device. */
-struct answer {
-    struct answer *next;
-    struct cudnn_problem problem;
-    size_t room;
-    bool has;
-};
-
 struct cudnn_device {
     const struct cudnn_calls *calls;
     void *handle;
     char gpu[128];
-    struct answer *answers;
+    struct map answers; /* by describe_problem without a tail: whether there is an engine */
 };
 
 struct cudnn_op {
@@ -175,10 +167,7 @@ void cudnn_conv_close(struct cudnn_device *d)
 {
     if (!d)
         return;
-    for (struct answer *a = d->answers, *next; a; a = next) {
-        next = a->next;
-        free(a);
-    }
+    map_destroy(&d->answers);
     if (d->handle)
         (void)d->calls->destroy(d->handle);
     free(d);
@@ -186,13 +175,25 @@ void cudnn_conv_close(struct cudnn_device *d)
 
 /* ---- whether there is an engine */
 
-static bool is_same(const struct cudnn_problem *a, const struct cudnn_problem *b)
+static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_problem *p,
+                             char key[CUDNN_KEY_SIZE])
 {
-    return a->direction == b->direction && a->n == b->n && a->h == b->h && a->w == b->w &&
-           a->c == b->c && a->oh == b->oh && a->ow == b->ow && a->k == b->k &&
-           a->side == b->side && a->stride == b->stride && a->pad == b->pad &&
-           a->dilation == b->dilation &&
-           a->dtype == b->dtype && a->tf32 == b->tf32 && a->deterministic == b->deterministic;
+    static const char *const directions[] = {"forward", "data", "weights"};
+    static const char *const tails[] = {[CUDNN_ALONE] = "", [CUDNN_BIAS] = ", bias",
+                                        [CUDNN_BIAS_RELU] = ", bias, relu"};
+    static const char *const types[] = {
+        [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
+    char spread[40] = "";
+
+    if (p->dilation > 1)
+        snprintf(spread, sizeof spread, ", dilation %lld", (long long)p->dilation);
+    snprintf(key, CUDNN_KEY_SIZE,
+             "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
+             "stride %lld%s, %s%s",
+             dnn->gpu, dnn->calls->get_version(), directions[p->direction], (long long)p->n,
+             (long long)p->h, (long long)p->w, (long long)p->c, (long long)p->oh,
+             (long long)p->ow, (long long)p->k, (long long)p->side, (long long)p->stride, spread,
+             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail]);
 }
 
 static bool find_engine(const struct cudnn_device *dnn, const struct cudnn_problem *p, size_t room)
@@ -210,18 +211,14 @@ static bool find_engine(const struct cudnn_device *dnn, const struct cudnn_probl
 /* Asks cuDNN once for each problem. */
 static bool has_engine(struct cudnn_device *dnn, struct cudnn_problem p, size_t room)
 {
-    struct answer *a = dnn->answers;
+    char key[CUDNN_KEY_SIZE];
+    size_t has;
 
     p.tail = CUDNN_ALONE;
-    while (a && !(is_same(&a->problem, &p) && a->room == room))
-        a = a->next;
-    if (a)
-        return a->has;
-    bool has = find_engine(dnn, &p, room);
-    a = malloc(sizeof *a);
-    if (a) {
-        *a = (struct answer){dnn->answers, p, room, has};
-        dnn->answers = a;
+    describe_problem(dnn, &p, key);
+    if (!map_get(&dnn->answers, key, &has)) {
+        has = find_engine(dnn, &p, room);
+        (void)map_set(&dnn->answers, key, has); /* without memory cuDNN is asked again */
     }
     return has;
 }
@@ -250,29 +247,6 @@ static bool supports_cudnn(const struct op *op)
 }
 
 /* ---- an op */
-
-static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_problem *p,
-                             char key[CUDNN_KEY_SIZE])
-{
-    static const char *const directions[] = {"forward", "data", "weights"};
-    static const char *const tails[] = {[CUDNN_ALONE] = "", [CUDNN_BIAS] = ", bias",
-                                        [CUDNN_BIAS_RELU] = ", bias, relu"};
-    static const char *const types[] = {
-        [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
-
-    char spread[40] = "";
-
-    if (p->dilation > 1)
-        snprintf(spread, sizeof spread, ", dilation %lld", (long long)p->dilation);
-    snprintf(key, CUDNN_KEY_SIZE,
-             "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
-             "stride %lld%s, %s%s",
-             dnn->gpu, dnn->calls->get_version(), directions[p->direction], (long long)p->n,
-             (long long)p->h,
-             (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow, (long long)p->k,
-             (long long)p->side, (long long)p->stride, spread,
-             p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail]);
-}
 
 static int no_engine(const struct cudnn_device *dnn, const struct cudnn_problem *p, const char *why,
                      struct err *e)
