@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Macros for the tables of opcheck and opspeed. Each is the initializer of a struct test_case: an
+/* Macros for the table of opcheck. Each is the initializer of a struct test_case: an
  * op on tensors of these sizes (n h w, channels in and out, side of the window). */
 #pragma once
 

@@ -6,10 +6,8 @@
  *   opcheck.t --list                          which backend has which op
  *   opcheck.t --cases                         the cases, as OP NUMBER
  *   opcheck.t --check BACKEND [OP [NUMBER]]   one backend's checks, all or of one op or case
- *   opcheck.t --perf [BACKEND [OP [SECONDS [DTYPE]]]]
- *                                             time each op (OMP_NUM_THREADS), 0.3 s each, f32
  *
- * To cover a new kind add a line to `cases`; for its speed one to opspeed.c's `sizes`. */
+ * To cover a new kind add a line to `cases`. */
 #include "src/base.h"
 
 #include <math.h>
@@ -23,7 +21,7 @@
 #include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/ops/test/cases.h"
-#include "trainer/ops/test/opspeed.h"
+#include "trainer/ops/test/oplist.h"
 
 /* Elements of a gradient that are compared with differences, and those with EXHAUSTIVE set;
  * OPCHECK_PROBES sets fewer for slow builds (sanitizers). */
@@ -406,7 +404,7 @@ static void use_threads(int n)
 static bool has_own_kernel(const struct rig *b, const struct backend *backend)
 {
     for (size_t i = 0; i < b->graph->nops; i++)
-        if (opspeed_owner(b->graph->ops[i]->kernel) == backend)
+        if (oplist_owner(b->graph->ops[i]->kernel) == backend)
             return true;
     return false;
 }
@@ -883,44 +881,14 @@ static int write_losses(const struct backend *backend)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static int measure_backends(int n, char **words)
-{
-    double seconds = n > 2 ? atof(words[2]) : 0.3;
-    enum dtype dtype = DTYPE_F32;
-    bool tf32;
-    struct err e;
-    int rc = 0;
-
-    if (n > 3 && precision_parse(words[3], &dtype, &tf32, &e) < 0) {
-        fprintf(stderr, "opcheck: %s\n", e.text);
-        return 2;
-    }
-
-    if (n > 0 && !backend_find(words[0])) {
-        fprintf(stderr, "opcheck: there is no backend \"%s\"; --list names those that are here\n",
-                words[0]);
-        return 2;
-    }
-    for (size_t k = 0; backends[k]; k++)
-        if ((n == 0 || backends[k] == backend_find(words[0])) &&
-            opspeed_measure(backends[k], n > 1 ? words[1] : NULL, seconds, dtype, stdout,
-                            &e)) {
-            fprintf(stderr, "opcheck: %s: %s\n", backends[k]->name, e.text);
-            rc = n > 0;
-        }
-    return rc;
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 1)
         return check_all_backends();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-        opspeed_list(cases, NCASES, stdout);
+        oplist_list(cases, NCASES, stdout);
         return 0;
     }
-    if (argc <= 6 && strcmp(argv[1], "--perf") == 0)
-        return measure_backends(argc - 2, argv + 2);
     if (argc == 2 && strcmp(argv[1], "--cases") == 0)
         return list_cases();
     if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--check") == 0)
@@ -928,7 +896,6 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--losses") == 0)
         return write_losses(backend_find(argv[2]));
     fprintf(stderr, "usage: opcheck.t [--list | --cases | --check BACKEND [OP [NUMBER]] | "
-                    "--losses BACKEND | "
-                    "--perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
+                    "--losses BACKEND]\n");
     return 2;
 }
