@@ -283,8 +283,10 @@ static const struct tensor *find_weights(const struct op *op)
                : NULL;
 }
 
-/* Each weight is used once for each pixel of the smaller of input and output. */
-double profile_flop(const struct op *op)
+/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions, or
+ * 4 for both gradients; 0 for other kinds, which are bound by memory. Each weight is used once for
+ * each pixel of the smaller of input and output. */
+static double count_flop(const struct op *op)
 {
     const struct tensor *w = find_weights(op);
 
@@ -295,7 +297,8 @@ double profile_flop(const struct op *op)
            fmin((double)tensor_pixels(a), (double)tensor_pixels(b));
 }
 
-double profile_bytes(const struct op *op)
+/* Returns the bytes of the inputs that the op reads and of its outputs, each counted once. */
+static double count_bytes(const struct op *op)
 {
     const struct tensor *t;
     size_t nbytes = 0;
@@ -309,8 +312,8 @@ void profile_sum(const struct graph *g, double *flop, double *bytes)
 {
     *flop = *bytes = 0;
     for (size_t i = 0; i < g->nops; i++) {
-        *flop += profile_flop(g->ops[i]);
-        *bytes += profile_bytes(g->ops[i]);
+        *flop += count_flop(g->ops[i]);
+        *bytes += count_bytes(g->ops[i]);
     }
 }
 
@@ -376,7 +379,7 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
-        struct op_total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
+        struct op_total t = {op->kind, op->seconds / runs, count_flop(op), count_bytes(op), 0};
         char shape[64];
 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],

@@ -15,29 +15,13 @@
 
 #include "trainer/models/model.h"
 
-/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions, or
- * 4 for both gradients; 0 for other kinds, which are bound by memory. */
-double profile_flop(const struct op *op);
-
-/* Returns the bytes of the inputs that the op reads and of its outputs, each counted once. */
-double profile_bytes(const struct op *op);
-
-void profile_sum(const struct graph *g, double *flop, double *bytes);
-
 /* The largest rates per second of a core, or of the device; 0: unknown. */
 struct profile_peak {
     double flop, bytes;
     const char *of; /* "a core" */
 };
 
-/* Prints one line per op of a graph that ran with g->timed, in order; then the peak, one line per
- * kind, the one with the longest time first, and one for all ops. The last column, if the peak is
- * known, is the least time that the peak allows for the operations and bytes, divided by the time
- * taken; it exceeds 100 % if the bytes came from a cache. */
-void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
-
 struct network;
-struct profile_peak;
 
 /* Sums n doubles over all replicas, in place, for synchronised batch norm and, on a device, for
  * network_step.sums_loss_divisor. Collective: every replica calls it the same number of times in
@@ -190,6 +174,9 @@ int network_count(struct network *n, bool training, int batch, double *flop, dou
                   struct err *e);
 
 /* Starts timing each op of the graphs compiled so far (on a device each op is waited for), and
- * prints the averages (profile_print). */
+ * prints for each graph one line per op, in order; then the peak, one line per kind, the one with
+ * the longest time first, and one for all ops. The last column, if the peak is known, is the least
+ * time that the peak allows for the operations and bytes, divided by the time taken; it exceeds
+ * 100 % if the bytes came from a cache. */
 void network_time_ops(struct network *n);
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);

@@ -167,3 +167,8 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
 
 /* Frees all graphs and the host's arena. The device must be idle. */
 void compiled_release(struct compiled_set *s);
+
+/* Sum the operations and bytes of a run, as network_count, and print the times of a graph that ran
+ * with g->timed, as network_print_times. */
+void profile_sum(const struct graph *g, double *flop, double *bytes);
+void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
