@@ -58,9 +58,7 @@ static int identify(struct device *d, struct err *e)
 
     if (cuda_status(d, cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
         return -1;
-    d->id = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < sizeof p.uuid.bytes; i++)
-        d->id = (d->id ^ (unsigned char)p.uuid.bytes[i]) * UINT64_C(0x100000001b3);
+    d->id = hash_bytes(HASH_BEGIN, p.uuid.bytes, sizeof p.uuid.bytes);
     return 0;
 }
 
