@@ -92,8 +92,6 @@ double peak_bytes(void)
     return best;
 }
 
-/* The table of all backends that this program contains. */
-
 const struct backend *const backends[] = {
     &simd_backend,
     &ref_backend,

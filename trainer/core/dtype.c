@@ -4,8 +4,6 @@
 #include "src/base.h"
 #include "trainer/core/kernel.h"
 
-/* Conversions by integer arithmetic on the bits of the numbers, in loops that are vectorised. */
-
 #define SIGN UINT32_C(0x80000000)
 #define INFINITE UINT32_C(0x7f800000)
 #define FP16_OVERFLOWS UINT32_C(0x477ff000) /* 65520, half a step above 65504 */

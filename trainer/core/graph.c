@@ -39,8 +39,6 @@ const struct kernel *backend_kernel(const struct backend *backend, const struct 
     return kernel || !backend->fallback ? kernel : find_kernel(backend->fallback, op);
 }
 
-/* Building, compiling and running a graph. */
-
 struct graph *graph_create(bool training, struct err *e)
 {
     struct graph *g = mem_zero(1, sizeof *g, e);

@@ -58,8 +58,6 @@ static int device_layout_open(struct device_layout *l, struct mirror *tensors,
     return mirror_push(tensors, e) || mirror_push(pieces, e) ? -1 : 0;
 }
 
-/* The host's updates, and the plans of the device's: both compute the formulas of optim.h. */
-
 #define BETA1 0.9
 #define BETA2 0.999
 #define ADAM_EPS 1e-8

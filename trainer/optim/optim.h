@@ -75,6 +75,3 @@ int optim_settle(struct optim *o, struct err *e);
 /* Takes the same step on the host; w->grad may be changed. The result does not depend on the number
  * of threads or ranks. */
 void optim_step(struct optim *o, struct weights *w, double lr, double clip);
-
-/* The tensors of the parameters on a device, for updates that treat tensors separately (LARS, LAMB,
- * penalties), cut into pieces of at most 8192 numbers, each of which a thread block processes. */

@@ -35,7 +35,7 @@ int precision_narrow(struct graph *g, const struct backend *backend, struct err 
 int precision_lower(struct graph *g, const struct backend *backend, struct err *e);
 
 /* Fusion: two neighbouring ops become one, of a kind of its own (core/ops.def), that reads and
- * writes memory once. fuse.c has the table of patterns:
+ * writes memory once:
  *
  *     batch_norm, relu                        ->  batch_norm_relu
  *     relu_grad, batch_norm_grad              ->  batch_norm_relu_grad

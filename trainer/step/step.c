@@ -251,8 +251,6 @@ void trace_span(struct trace *t, enum trace_row row, const char *name, double be
         flush_events(t);
 }
 
-/* What both kinds of step have in common: loading images, the loss's divisor, times and trace. */
-
 #define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 
 static size_t score_nbytes(const struct step *s)

@@ -7,13 +7,9 @@
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* NVIDIA GPUs as devices (core/kernel.h). */
-
-extern const struct device_ops cuda_device_ops;
-
-/* device_ops on the CUDA runtime: one stream per device, and others for branches. The device
- * owns both, its events, and the scalars of its runs. cuda_queue.c has memory and waiting,
- * kernels/update.cu what is queued behind the gradients. */
+/* device_ops (core/kernel.h) on the CUDA runtime: one stream per device, and others for
+ * branches. The device owns both, its events, and the scalars of its runs. cuda_queue.c has
+ * memory and waiting, kernels/update.cu what is queued behind the gradients. */
 
 struct device_graph {
     cudaGraphExec_t exec;
@@ -128,7 +124,6 @@ static cudaError_t queue_records(const struct record_batch *b, void *local, cuda
 /* The slot's last run has been waited for, so its memory is free. */
 static int device_send(struct device *d, const struct device_batch *b, struct err *e)
 {
-
     if ((!d->copies &&
          (cuda_status(d, cudaStreamCreateWithFlags(&d->copies, cudaStreamNonBlocking),
                       "cudaStreamCreate", e) ||
@@ -245,8 +240,7 @@ static void *device_branch(struct device *d, enum device_branch i, struct err *e
         cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
         cuda_status(d, cudaStreamWaitEvent(d->sides[i], d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
-    cudaStream_t side = d->sides[i];
-    return side;
+    return d->sides[i];
 }
 
 static int device_merge(struct device *d, enum device_branch i, struct err *e)
@@ -312,7 +306,7 @@ static void device_configure(struct device *d, const struct device_config *c)
     d->config = *c;
 }
 
-const struct device_ops cuda_device_ops = {
+static const struct device_ops cuda_device_ops = {
     .open = device_open,
     .id = device_id,
     .use = cuda_queue_use,

@@ -4,8 +4,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* add, relu, concat, the gradients of the last two, and cast: 16 bytes per thread, or a number
- * where they do not divide. */
+/* add, relu, concat, the gradients of the last two, and cast. */
 
 /* relu: a and b are x. Its gradient: a is dy and b is y. n: elements. */
 struct elementwise_args {

@@ -116,15 +116,7 @@ void cuda_unpack(struct device *d, const struct device_batch *b);
 void cuda_square(struct device *d, const float *values, size_t n, bool own);
 void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n);
 
-#ifdef __CUDACC__
-}
-#endif
-
 /* Memory of a device and its queue: what kernels and device_ops both need of the CUDA runtime. */
-
-#ifdef __CUDACC__
-extern "C" {
-#endif
 
 /* The device for which this thread compiles graphs, or NULL: the one it opened last, or that
  * device_ops.use, which is cuda_queue_use, has named. */
