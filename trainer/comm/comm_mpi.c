@@ -42,8 +42,6 @@ const char *comm_mpi_version(void)
 #include "src/mem.h"
 
 struct mpi {
-    MPI_Request *requests;
-    size_t nrequests, capacity;
     struct lifeline *lifeline; /* opened here; or NULL */
     char **hosts;              /* of all ranks, for this lifeline */
     struct comm_async *async; /* sums gradients in the background; or NULL */
@@ -143,27 +141,6 @@ static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const 
     }
 }
 
-static int finish_requests(struct comm *c, const char *what, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-
-    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), comm_check_main, e))
-        return -1;
-    m->nrequests = 0;
-    return 0;
-}
-
-static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-
-    if (mem_grow(&m->requests, m->nrequests, &m->capacity, sizeof *m->requests, e))
-        return NULL;
-    c->what = what;
-    m->requests[m->nrequests] = MPI_REQUEST_NULL;
-    return &m->requests[m->nrequests++];
-}
-
 /* Waits for the request of a call that returned rc. */
 static int finish_call(struct comm *c, int rc, MPI_Request *request, const char *what,
                        struct err *e)
@@ -172,39 +149,38 @@ static int finish_call(struct comm *c, int rc, MPI_Request *request, const char 
                              : mpi_fail(c, rc, what, e);
 }
 
-static int start_reduce(struct comm *c, const struct slice *s, const char *what,
-                        struct err *e)
+/* Reduces slices over the ranks of a communicator, one after the other. */
+static int reduce_by_mpi(struct comm *c, MPI_Comm across, const struct slice *slices, size_t n,
+                         const char *what, bool spins, barrier_check_f check, struct err *e)
 {
     static const struct { MPI_Datatype type; MPI_Op op; } kinds[] = {
         [REDUCE_SUM_FLOAT] = {MPI_FLOAT, MPI_SUM}, [REDUCE_SUM_DOUBLE] = {MPI_DOUBLE, MPI_SUM},
         [REDUCE_SUM_INT64] = {MPI_INT64_T, MPI_SUM}, [REDUCE_MAX_DOUBLE] = {MPI_DOUBLE, MPI_MAX}};
-    size_t element = reduce_element(s->op);
     struct mpi *m = mpi_of(c);
 
-    for (size_t at = 0; at < s->n; at += CHUNK) {
-        size_t part = s->n - at < CHUNK ? s->n - at : CHUNK;
-        MPI_Request *request = new_request(c, what, e);
-        if (!request)
-            return -1;
-        pthread_mutex_lock(&m->lock);
-        int rc = MPI_Iallreduce(MPI_IN_PLACE, (char *)s->values + at * element, (int)part,
-                                kinds[s->op].type, kinds[s->op].op, m->across, request);
-        pthread_mutex_unlock(&m->lock);
-        if (rc != MPI_SUCCESS)
-            return mpi_fail(c, rc, what, e);
-    }
+    for (const struct slice *s = slices; s < slices + n; s++)
+        for (size_t at = 0; at < s->n; at += CHUNK) {
+            size_t part = s->n - at < CHUNK ? s->n - at : CHUNK;
+            MPI_Request request = MPI_REQUEST_NULL;
+            pthread_mutex_lock(&m->lock);
+            int rc = MPI_Iallreduce(MPI_IN_PLACE, (char *)s->values + at * reduce_element(s->op),
+                                    (int)part, kinds[s->op].type, kinds[s->op].op, across,
+                                    &request);
+            pthread_mutex_unlock(&m->lock);
+            if (rc != MPI_SUCCESS)
+                return mpi_fail(c, rc, what, e);
+            if (poll_requests(c, &request, 1, what, spins, check, e))
+                return -1;
+        }
     return 0;
 }
 
 static int reduce_across(void *arg, const struct slice *slices, size_t nslices, struct err *e)
 {
     struct comm *c = arg;
-    const char *what = c->what;
 
-    for (size_t i = 0; i < nslices; i++)
-        if (start_reduce(c, &slices[i], what, e))
-            return -1;
-    return finish_requests(c, what, e);
+    return reduce_by_mpi(c, mpi_of(c)->across, slices, nslices, c->what, is_alone(c),
+                         comm_check_main, e);
 }
 
 /* Reduces over the ranks of each host in shared memory, and over hosts by MPI. */
@@ -251,20 +227,9 @@ static int reduce_across_small(void *arg, const struct slice *slices, size_t nsl
                                struct err *e)
 {
     struct comm *c = arg;
-    struct mpi *m = mpi_of(c);
 
-    for (size_t i = 0; i < nslices; i++) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        pthread_mutex_lock(&m->lock);
-        int rc = MPI_Iallreduce(MPI_IN_PLACE, slices[i].values, (int)slices[i].n, MPI_DOUBLE,
-                                MPI_SUM, m->across_small, &request);
-        pthread_mutex_unlock(&m->lock);
-        if (rc != MPI_SUCCESS)
-            return mpi_fail(c, rc, comm_small_sum, e);
-        if (poll_requests(c, &request, 1, comm_small_sum, c->spins, comm_check_small, e))
-            return -1;
-    }
-    return 0;
+    return reduce_by_mpi(c, mpi_of(c)->across_small, slices, nslices, comm_small_sum, c->spins,
+                         comm_check_small, e);
 }
 
 /* Runs on the calling thread beside other sums, with a communicator and memory of its own. */
@@ -487,7 +452,6 @@ static void destroy_mpi(struct mpi *m)
     node_destroy(m->node);
     pthread_mutex_destroy(&m->lock);
     free(m->hosts);
-    free(m->requests);
     free(m);
 }
 
