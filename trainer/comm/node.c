@@ -90,11 +90,6 @@ static int join_shared(struct shared_memory *m, const struct node_offer *from, s
     return rc;
 }
 
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 #define HEAD_BYTES 64 /* of struct node_head, so that what follows is aligned */
 
 static size_t control_bytes(int size)

@@ -22,11 +22,6 @@ struct memory_plan {
     size_t count, nplaced;
 };
 
-static size_t align_size(size_t nbytes)
-{
-    return (nbytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-}
-
 static void extend_lifetime(struct tensor *t, int i)
 {
     if (t->first < 0)
@@ -63,8 +58,8 @@ static bool takes_memory_of_input(const struct op *op, int k, int i)
 static void add_block(struct memory_plan *p, size_t nbytes, int first, int last,
                       size_t *place)
 {
-    p->blocks[p->count++] = (struct memory_block){.size = align_size(nbytes), .first = first,
-                                                  .last = last, .place = place};
+    p->blocks[p->count++] = (struct memory_block){.size = round_up(nbytes, PLAN_ALIGN),
+                                                  .first = first, .last = last, .place = place};
 }
 
 static void add_tensor(struct memory_plan *p, struct tensor *t)
@@ -199,11 +194,6 @@ int plan_arena(struct graph *g, struct err *e)
 /* Anonymous mappings, which the kernel zeroes and can back with huge pages. */
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 int arena_reserve(struct arena *a, size_t nbytes, bool *moved, struct err *e)
 {

@@ -25,6 +25,12 @@
 #define VECTOR_CLONES
 #endif
 
+/* Returns the least multiple of `to` that is n at least. */
+static inline size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
 /* Types of numbers in memory: float, and two of 16 bits. bfloat16 has 8 bits of precision and the
  * range of a float. IEEE 754 binary16 has 11 bits of precision and a maximum of 65504; numbers
  * below 6.1e-5 are subnormal, and below 3e-8 they become 0. Conversions round to nearest, ties to

@@ -3,7 +3,7 @@
 #include "src/base.h"
 #include "trainer/core/graph.h"
 
-#define ALIGN 64
+#define ALIGN 64 /* bytes, to which arrays are aligned and entries padded */
 
 int mirror_open(struct mirror *m, const struct device_ops *ops, struct device *device,
                 size_t nbytes, struct err *e)
@@ -44,11 +44,6 @@ int mirror_clear(const struct mirror *m, struct err *e)
     memset(m->host, 0, m->nbytes);
     return m->ops ? m->ops->clear(m->device, m->there, m->nbytes, e) : 0;
 }
-
-/* Entries are padded to 64 bytes. */
-
-#define WEIGHTS_ALIGN 64 /* bytes */
-#define WEIGHTS_ALIGN_COUNT (WEIGHTS_ALIGN / sizeof(float))
 
 struct weights *weights_create(struct err *e)
 {
@@ -91,7 +86,7 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
         entry->count *= (size_t)shape[i];
     }
     entry->offset = *end;
-    *end += (entry->count + WEIGHTS_ALIGN_COUNT - 1) / WEIGHTS_ALIGN_COUNT * WEIGHTS_ALIGN_COUNT;
+    *end += round_up(entry->count, ALIGN / sizeof(float));
     return 0;
 }
 

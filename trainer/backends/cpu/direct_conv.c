@@ -140,10 +140,10 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
     d.width = (d.ngroups - 1) * d.step + d.nk;
     if (d.width < (d.left + d.src_w) * d.ns)
         d.width = (d.left + d.src_w) * d.ns;
-    d.width = simd_round_up(d.width, LINE);
-    d.result = simd_round_up(d.ngroups * d.dst_step + lanes, LINE);
+    d.width = round_up(d.width, LINE);
+    d.result = round_up(d.ngroups * d.dst_step + lanes, LINE);
     d.packed = d.nphases * d.nblocks * d.nrows * d.nk * d.wide;
-    d.bias = simd_round_up(d.nblocks * d.wide, LINE);
+    d.bias = round_up(d.nblocks * d.wide, LINE);
     return d;
 }
 
@@ -210,7 +210,7 @@ static void direct_conv_pack(const struct direct *d, const float *w, const float
 {
     bool dense = d->kernel == 1 && d->stride == 1 && d->group == 1;
     size_t ncleared = dense && d->nv % d->wide == 0 ? 0 : d->packed / d->wide;
-    float *packed_bias = packed + simd_round_up(d->packed, LINE);
+    float *packed_bias = packed + round_up(d->packed, LINE);
 
     memset(packed_bias, 0, d->bias * sizeof *packed_bias);
     for (size_t k = 0, cell; bias && k < d->nblocks * d->wide; k++) {
@@ -266,7 +266,7 @@ VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
 static void correlate_row(const struct direct *d, const struct tensor *src, const float *packed,
                           const float *zeros, size_t r, float *room, const struct tensor *dst)
 {
-    const float *bias = packed + simd_round_up(d->packed, LINE), *rows[MAX_ROWS];
+    const float *bias = packed + round_up(d->packed, LINE), *rows[MAX_ROWS];
     size_t y = r % d->dst_h, phase = y % d->nphases, n = count_rows(d, phase),
            row = d->dst_w * d->nd;
     float *copy = room + MAX_ROWS * d->width;
@@ -294,7 +294,7 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
 static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
-    float *packed = op->workspace, *zeros = packed + simd_round_up(d->packed, LINE) + d->bias;
+    float *packed = op->workspace, *zeros = packed + round_up(d->packed, LINE) + d->bias;
     float *rooms = zeros + d->width;
     size_t room = MAX_ROWS * d->width + d->result;
 
@@ -447,7 +447,7 @@ static int direct_conv_prepare(struct op *op, struct err *e)
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
     d.relu = op->kind == &conv2d_relu_kind;
-    return direct_conv_keep(op, &d, simd_round_up(d.packed, LINE) + d.bias + d.width, e);
+    return direct_conv_keep(op, &d, round_up(d.packed, LINE) + d.bias + d.width, e);
 }
 
 static int direct_conv_prepare_weights(struct op *op, struct err *e)
@@ -469,22 +469,15 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(_kind, _prepare, _run) \
-    .kind = &_kind, .supports = direct_conv_supports, .prepare = _prepare, .run = _run, \
-    .release = simd_release
+#define KERNEL(name, _prepare, _run)                                                 \
+    const struct kernel simd_direct_##name = {                                       \
+        .kind = &name##_kind, .supports = direct_conv_supports, .prepare = _prepare, \
+        .run = _run, .release = simd_release}
 
-const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run)};
-const struct kernel simd_direct_conv2d_relu = {
-    KERNEL_OF(conv2d_relu_kind, direct_conv_prepare, direct_conv_run)};
-const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
-const struct kernel simd_direct_conv2d_grad_weights = {
-    KERNEL_OF(conv2d_grad_weights_kind, direct_conv_prepare_weights, direct_conv_run_weights)};
-const struct kernel simd_direct_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run)};
-const struct kernel simd_direct_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
-const struct kernel simd_direct_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_weights_kind, direct_conv_prepare_weights,
-              direct_conv_run_weights)};
+KERNEL(conv2d, direct_conv_prepare, direct_conv_run);
+KERNEL(conv2d_relu, direct_conv_prepare, direct_conv_run);
+KERNEL(conv2d_grad_input, direct_conv_prepare, direct_conv_run);
+KERNEL(conv2d_grad_weights, direct_conv_prepare_weights, direct_conv_run_weights);
+KERNEL(conv_transpose2d, direct_conv_prepare, direct_conv_run);
+KERNEL(conv_transpose2d_grad_input, direct_conv_prepare, direct_conv_run);
+KERNEL(conv_transpose2d_grad_weights, direct_conv_prepare_weights, direct_conv_run_weights);

@@ -27,11 +27,6 @@ static inline size_t simd_min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static inline size_t simd_round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* Lays out a workspace by the same calls of simd_take() twice: in prepare with base NULL, which
  * gives its size, and in run, which gives the pointers. */
 struct simd_workspace {
@@ -45,7 +40,7 @@ static inline void *simd_take(struct simd_workspace *w, size_t n, size_t size)
 {
     void *at = w->base ? w->base + w->size : NULL;
 
-    w->size += simd_round_up(n * size, 64);
+    w->size += round_up(n * size, 64);
     return at;
 }
 

@@ -159,9 +159,9 @@ static struct winograd winograd_of(const struct conv_operands *r)
     winograd_set_band(g, BAND_TILES, false);
     g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
     g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
-    g->bias = simd_round_up(g->dst_channels, WINOGRAD_LINE);
+    g->bias = round_up(g->dst_channels, WINOGRAD_LINE);
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
-    g->zeros = simd_round_up(g->zeros, WINOGRAD_LINE);
+    g->zeros = round_up(g->zeros, WINOGRAD_LINE);
     return whole;
 }
 
@@ -614,8 +614,8 @@ static struct winograd_grad winograd_grad_of(const struct op *op)
     struct winograd_grad b = {.in = winograd_of(&in), .w = winograd_of(&w)};
 
     b.w.nchunks = winograd_weights_chunks(&b.w);
-    b.rows = simd_round_up(b.in.rows->side * b.in.width * b.in.src_channels, WINOGRAD_LINE);
-    b.edges = simd_round_up(2 * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    b.rows = round_up(b.in.rows->side * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    b.edges = round_up(2 * b.in.width * b.in.src_channels, WINOGRAD_LINE);
     return b;
 }
 

@@ -38,18 +38,13 @@ static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const st
                              op->kind == &conv2d_relu_kind};
 }
 
-static size_t round_up(size_t nchannels)
-{
-    return (nchannels + LANES - 1) / LANES * LANES;
-}
-
 /* Bytes of the weights packed to [dst channels / LANES][K][K][src channels][LANES], padded with
  * zeros; a multiple of 64. */
 static size_t packed_size(const struct op *op)
 {
     size_t nchannels = tensor_channels(op->out[0]);
 
-    return tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
+    return tensor_count(op->in[1]) / nchannels * round_up(nchannels, LANES) * sizeof(float);
 }
 
 static int ref_conv2d_prepare_packed(struct op *op, struct err *e)
@@ -113,8 +108,9 @@ static float *packed_at(const struct geometry *g, float *packed, size_t co, size
 
 static void clear_packed(const struct geometry *g, float *packed)
 {
-    memset(packed, 0,
-           round_up(g->dst_channels) * g->kernel * g->kernel * g->src_channels * sizeof *packed);
+    size_t nchannels = round_up(g->dst_channels, LANES);
+
+    memset(packed, 0, nchannels * g->kernel * g->kernel * g->src_channels * sizeof *packed);
 }
 
 /* Also the gradient of the input, which is a correlation with the window rotated by 180 degrees. */

@@ -105,17 +105,12 @@ static struct cudnn_problem problem_of(const struct operands *o)
                                   .dtype = o->x->dtype};
 }
 
-static size_t round_up(size_t nbytes)
-{
-    return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 /* Returns the bytes of workspace that an engine may take. */
 static size_t room_of(const struct operands *o)
 {
     size_t images = tensor_nbytes(o->x) + tensor_nbytes(o->y);
 
-    return images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
+    return images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images, ALIGN) : MAX_ROOM;
 }
 
 /* ---- the device's part */
@@ -277,7 +272,7 @@ static int prepare_cudnn(struct op *op, struct err *e)
     c->problem = problem;
     c->room = room_of(&o);
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
-        c->room = round_up(cuda_sum_bias_size(o.summed));
+        c->room = round_up(cuda_sum_bias_size(o.summed), ALIGN);
     op->workspace_size = c->room + ALIGN;
     op->kept_size = tensor_count(o.w) * dtype_size(o.x->dtype);
     op->begin = begin_cudnn;
