@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicators without MPI: self, and node with ranks that this test forks. */
+/* The communicators without MPI: self, and node with ranks that this test forks. Memory of another
+ * process is refused. */
 #include "src/base.h"
-#include "trainer/comm/comm_open.h"
+#include "trainer/comm/comm_internal.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -112,6 +113,16 @@ static int call_another(struct comm *c, struct err *e)
                         : c->ops->gather(c, v, all, sizeof v, e);
 }
 
+/* As for barriers and sums, of which every rank has a share. */
+static int lose_one(struct comm *c, struct err *e)
+{
+    static int64_t v[100000];
+
+    if (c->rank == 1)
+        raise(SIGKILL);
+    return comm_sum_int64(c, v, 100000, e);
+}
+
 static int wait_for_ever(struct comm *c, struct err *e)
 {
     return c->rank == 0 ? 0 : c->ops->barrier(c, e);
@@ -130,6 +141,9 @@ static void test_failures(void)
            strstr(r[0].e.text, "rank 0 of 3 on n07: a barrier (collective 1) did not end within "
                                "0.2 s"),
        "node: a wait ends: %s", r[0].e.text);
+    run_ranks(3, 0.3, NULL, lose_one);
+    ok(r[0].e.code == ERR_PEER && r[2].e.code == ERR_PEER, "node: a wait for one that was killed "
+       "ends: %s", r[2].e.text);
     run_ranks(3, 60, NULL, bring_other_sizes);
     ok(r[0].rc && r[1].rc && r[2].rc && strstr(r[1].e.text, "rank 2"),
        "node: unequal sizes are found: %s", r[1].e.text);
@@ -138,6 +152,22 @@ static void test_failures(void)
        "node: so is another collective: %s", r[1].e.text);
     run_ranks(2, 60, &terminated, wait_for_ever);
     ok(r[1].rc && r[1].e.code == 128 + SIGTERM, "node: a signal ends a wait: %s", r[1].e.text);
+}
+
+static void test_refusals(void)
+{
+    struct node_offer offer;
+    struct err e;
+    struct node *node = node_offer(2, &offer, &e);
+
+    offer.key[3] ^= 1;
+    ok(!node_join(1, 2, &offer, &e) && strstr(e.text, "belongs to another process"),
+       "memory that is not the one: %s", e.text);
+    offer.path[sizeof "/proc/" - 1] = '0';
+    ok(!node_join(1, 2, &offer, &e) && e.code == ERR_INTERNAL, "memory that is not there: %s",
+       e.text);
+    node_destroy(node);
+    node_destroy(NULL);
 }
 
 int main(void)
@@ -149,5 +179,6 @@ int main(void)
     test_self();
     test_node();
     test_failures();
+    test_refusals();
     return done_testing();
 }
