@@ -53,9 +53,6 @@ struct comm_ops {
      * host's memory can be summed. */
     int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
                      enum reduce_op op, struct err *e);
-    /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
-     * communicator, or to NULL. Called at most once. */
-    int (*device_reduce_buffer)(struct comm *c, size_t nbytes, void **p, struct err *e);
     /* (With queue_sum) Called while a rank waits for its device; -1 ends the wait. */
     int (*check)(struct comm *c, double waited_s, struct err *e);
     /* Ends work that waits for other ranks, because this rank has failed with e, of which the

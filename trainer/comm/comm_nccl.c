@@ -107,7 +107,6 @@ struct nccl {
     struct device *device; /* its queue copies data of host memory */
     void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
-    void *buffer, *buffer_handle; /* of device_reduce_buffer: memory, its handle of NCCL; or NULL */
 };
 
 static struct nccl *nccl_of(struct comm *c)
@@ -424,8 +423,6 @@ static void nccl_close(struct comm *c)
 
     if (!n->has_failed) {
         (void)n->ops->drain(n->device, &ignored);
-        if (n->buffer_handle)
-            (void)n->calls->dismiss(n->links[FIRST], n->buffer_handle);
         for (int i = 0; i < LINKS; i++)
             if (n->links[i])
                 close_link(n, i);
@@ -433,29 +430,10 @@ static void nccl_close(struct comm *c)
     if (!abort_links(n))
         return; /* threads use *n, and the GPU its memory */
     (void)n->ops->drain(n->device, &ignored); /* copies may still be in flight */
-    if (n->buffer)
-        (void)n->calls->mem_free(n->buffer);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
     n->ops->free(n->device, DEVICE_LOCAL, n->local);
     free(n);
     free(c);
-}
-
-/* Sets *p to memory that NCCL has allocated and, if possible, registered, or to NULL. It only makes
- * sums faster, so this never fails. */
-static int nccl_device_reduce_buffer(struct comm *c, size_t nbytes, void **p, struct err *e)
-{
-    struct nccl *n = nccl_of(c);
-
-    *p = NULL;
-    if (!n->calls->mem_alloc || n->calls->mem_alloc(&n->buffer, nbytes) != NCCL_SUCCESS) {
-        n->buffer = NULL;
-        return 0;
-    }
-    if (n->calls->enroll(n->links[FIRST], n->buffer, nbytes, &n->buffer_handle) != NCCL_SUCCESS)
-        n->buffer_handle = NULL;
-    *p = n->buffer;
-    return 0;
 }
 
 static const struct comm_ops nccl_ops = {
@@ -468,7 +446,6 @@ static const struct comm_ops nccl_ops = {
     .barrier = nccl_barrier,
     .exchange = nccl_exchange,
     .queue_sum = nccl_queue_sum,
-    .device_reduce_buffer = nccl_device_reduce_buffer,
     .check = nccl_check,
     .abort = nccl_abort,
     .close = nccl_close,

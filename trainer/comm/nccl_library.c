@@ -108,21 +108,6 @@ static int find_all(void *library, struct err *e)
     return 0;
 }
 
-static void find_memory(void *library)
-{
-    struct err ignored;
-
-    if (library_find(library, "ncclMemAlloc", &calls.mem_alloc, &ignored) ||
-        library_find(library, "ncclMemFree", &calls.mem_free, &ignored) ||
-        library_find(library, "ncclCommRegister", &calls.enroll, &ignored) ||
-        library_find(library, "ncclCommDeregister", &calls.dismiss, &ignored)) {
-        calls.mem_alloc = NULL;
-        calls.mem_free = NULL;
-        calls.enroll = NULL;
-        calls.dismiss = NULL;
-    }
-}
-
 static int load_nccl(struct err *e)
 {
     void *library = library_open(LIBRARY_NCCL, e);
@@ -135,7 +120,6 @@ static int load_nccl(struct err *e)
     if (calls.get_version(&version) || version < OLDEST)
         return err_set(e, ERR_CONFIG, "NCCL has version number %d; 2.14 or later is needed: "
                        "install it, or load the site's module for it", version);
-    find_memory(library);
     return find_all(library, e);
 }
 

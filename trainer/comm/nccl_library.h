@@ -37,11 +37,6 @@ struct nccl_calls {
     int (*abort)(void *comm); /* also ends its work on the device */
     const char *(*get_error_string)(int result);
     const char *(*get_last_error)(void *comm);
-    /* Memory that other GPUs and network cards access directly. All NULL before 2.19. */
-    int (*mem_alloc)(void **p, size_t nbytes);
-    int (*mem_free)(void *p);
-    int (*enroll)(void *comm, void *p, size_t nbytes, void **handle);
-    int (*dismiss)(void *comm, void *handle);
 };
 
 /* Loads NCCL once per process; it stays loaded. Returns NULL with ERR_CONFIG if it is missing or

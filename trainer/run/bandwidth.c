@@ -165,15 +165,12 @@ static int open_data(struct trial *t, struct err *e)
 {
     size_t nbytes = 2 * sizes[NSIZES - 1];
     struct comm *c = t->comm;
-    void *p = NULL;
     float *values = NULL;
 
     if (c->ops->queue_sum) {
         t->gpu->ops->watch(t->gpu->device, check_device_wait, c);
-        if (c->ops->device_reduce_buffer(c, nbytes, &p, e))
-            return -1;
-        t->owns = !p;
-        t->data = p ? p : t->gpu->ops->alloc(t->gpu->device, DEVICE_LOCAL, nbytes, e);
+        t->owns = true;
+        t->data = t->gpu->ops->alloc(t->gpu->device, DEVICE_LOCAL, nbytes, e);
         return t->data ? t->gpu->ops->clear(t->gpu->device, t->data, nbytes, e) : -1;
     }
     if (comm_reduce_buffer(c, nbytes / sizeof *values, &values, e))

@@ -76,22 +76,6 @@ static void add_results(void *arg, const struct device_sums *sums)
     memcpy(d->step.votes[run->step % STEP_QUEUED], sums->votes, sizeof *d->step.votes);
 }
 
-static int place_gradients(struct step_on_device *d, struct weights *w, struct err *e)
-{
-    struct comm *c = d->step.config.comm;
-    size_t nbytes = w->nparams * sizeof *w->grad;
-    void *grad = NULL;
-
-    if (c->ops->device_reduce_buffer && c->ops->device_reduce_buffer(c, nbytes, &grad, e))
-        return -1;
-    if (!grad)
-        return 0;
-    if (d->ops->clear(d->device, grad, nbytes, e))
-        return -1;
-    weights_place_grad(w, grad);
-    return 0;
-}
-
 static int device_open(struct step *s, struct err *e)
 {
     struct step_on_device *d = device_of(s);
@@ -114,7 +98,7 @@ static int device_open(struct step *s, struct err *e)
         if (!d->sum)
             return -1;
     }
-    return place_gradients(d, w, e);
+    return 0;
 }
 
 /* Queues a sum over the replicas of numbers in the device's memory, if there are several. */

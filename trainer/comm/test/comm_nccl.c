@@ -219,8 +219,8 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     const struct device_ops *ops = backend_find("cuda")->device;
     float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
     struct device_graph *graph = NULL;
-    void *own = NULL;
-    int rc = !host || c->ops->device_reduce_buffer(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
+    float *own = host ? ops->alloc(d, DEVICE_LOCAL, N * sizeof *own, e) : NULL;
+    int rc = own ? 0 : -1;
     struct slices slices = {c, ops->stream(d), own, d};
 
     for (int round = 0; rc == 0 && round < 4; round++) {
@@ -235,6 +235,7 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     }
     ops->discard(graph);
     ops->free(d, DEVICE_HOST, host);
+    ops->free(d, DEVICE_LOCAL, own);
     return rc;
 }
 

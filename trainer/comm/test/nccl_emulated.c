@@ -401,33 +401,6 @@ static const char *nccl_last_error(void *comm)
                                     : "";
 }
 
-static int nccl_mem_alloc(void **p, size_t nbytes)
-{
-    if (emulate_fails(__func__))
-        return NCCL_INTERNAL_ERROR;
-    return cudaMalloc(p, nbytes) != cudaSuccess;
-}
-
-static int nccl_mem_free(void *p)
-{
-    return cudaFree(p) != cudaSuccess;
-}
-
-static int nccl_enroll(void *comm, void *p, size_t nbytes, void **handle)
-{
-    if (emulate_fails(__func__))
-        return NCCL_INTERNAL_ERROR;
-    (void)comm, (void)nbytes;
-    *handle = p;
-    return NCCL_SUCCESS;
-}
-
-static int nccl_dismiss(void *comm, void *handle)
-{
-    (void)comm;
-    return handle ? NCCL_SUCCESS : 1;
-}
-
 static const struct nccl_calls nccl_emulated = {
     .get_version = nccl_version,
     .get_id = nccl_get_id,
@@ -442,10 +415,6 @@ static const struct nccl_calls nccl_emulated = {
     .abort = nccl_abort,
     .get_error_string = nccl_error,
     .get_last_error = nccl_last_error,
-    .mem_alloc = nccl_mem_alloc,
-    .mem_free = nccl_mem_free,
-    .enroll = nccl_enroll,
-    .dismiss = nccl_dismiss,
 };
 
 const struct nccl_calls *nccl_library_open(struct err *e)
