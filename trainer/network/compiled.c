@@ -66,7 +66,7 @@ struct weights *first_weights_create(const struct graph *g, uint64_t seed,
 
 #define HOST_RESERVE ((size_t)32 << 20) /* bytes for stacks of threads and images being decoded */
 
-struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
+struct graph *compiled_build(const struct network *n, enum compiled_mode mode, int batch,
                              struct err *e)
 {
     struct graph *g = graph_create(mode == COMPILED_TRAIN, e);
@@ -74,8 +74,8 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
     if (!g)
         return NULL;
     g->measures = mode == COMPILED_MEASURE;
-    g->frozen = s->config->freeze;
-    if (model_build(s->model, g, s->config, batch, e) < 0 ||
+    g->frozen = n->config.freeze;
+    if (model_build(n->model, g, &n->config, batch, e) < 0 ||
         (g->training && graph_backward(g, e) < 0)) {
         graph_destroy(g);
         return NULL;
@@ -85,52 +85,52 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
 
 /* Returns the graph as it will run. With kernels it can be bound to memory; without, its memory is
  * planned except for the kernels' workspaces. */
-static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
+static struct graph *plan_graph(const struct network *n, enum compiled_mode mode, int batch,
                                 bool kernels, struct err *e)
 {
-    struct graph *g = compiled_build(s, mode, batch, e);
+    struct graph *g = compiled_build(n, mode, batch, e);
 
     if (!g)
         return NULL;
-    if (s->runner->device)
-        s->runner->ops->use(s->runner->device);
+    if (n->runner.device)
+        n->runner.ops->use(n->runner.device);
     fuse_drop_bias_grads(g);
-    precision_mark(g, s->config->dtype);
-    if (precision_narrow(g, s->backend, e) < 0 ||
-        (s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||
-        precision_lower(g, s->backend, e) < 0 ||
-        (kernels ? graph_compile(g, s->backend, s->weights, e) : plan_arena(g, e)) < 0) {
+    precision_mark(g, n->config.dtype);
+    if (precision_narrow(g, n->backend, e) < 0 ||
+        (n->backend->fuses && fuse_graph(g, n->backend, e) < 0) ||
+        precision_lower(g, n->backend, e) < 0 ||
+        (kernels ? graph_compile(g, n->backend, n->weights, e) : plan_arena(g, e)) < 0) {
         graph_destroy(g);
         return NULL;
     }
     return g;
 }
 
-void compiled_release(struct compiled_set *s)
+void compiled_release(struct network *n)
 {
-    while (s->first) {
-        struct compiled *c = s->first;
+    while (n->compiled) {
+        struct compiled *c = n->compiled;
 
-        s->first = c->next;
+        n->compiled = c->next;
         graph_destroy(c->graph);
         free(c);
     }
-    arena_release(&s->arena);
+    arena_release(&n->arena);
 }
 
-static void bind_graph(const struct compiled_set *s, struct graph *g)
+static void bind_graph(const struct network *n, struct graph *g)
 {
-    graph_bind(g, s->weights, s->runner->device ? s->runner->arena : s->arena.base);
+    graph_bind(g, n->weights, n->runner.device ? n->runner.arena : n->arena.base);
 }
 
-static size_t needs(const struct compiled_set *s, const struct graph *g)
+static size_t needs(const struct network *n, const struct graph *g)
 {
-    return g->arena_size + (s->runner->device ? runner_slots_size(g) : 0);
+    return g->arena_size + (n->runner.device ? runner_slots_size(g) : 0);
 }
 
 /* Returns the largest batch below `batch`, which does not fit, that needs at most room bytes, or 0.
  * beside: as in network_check_room. */
-static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch,
+static int largest_batch(const struct network *n, enum compiled_mode mode, int batch,
                          bool kernels, size_t beside, size_t room)
 {
     int fits = 0;
@@ -138,8 +138,8 @@ static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, 
     while (batch - fits > 1) {
         struct err e;
         int middle = fits + (batch - fits) / 2;
-        struct graph *g = plan_graph(s, mode, middle, kernels, &e);
-        bool fit = g && needs(s, g) + beside * (size_t)middle <= room;
+        struct graph *g = plan_graph(n, mode, middle, kernels, &e);
+        bool fit = g && needs(n, g) + beside * (size_t)middle <= room;
 
         graph_destroy(g);
         if (fit)
@@ -150,15 +150,15 @@ static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, 
     return fits;
 }
 
-static int find_room(const struct compiled_set *s, int sharers, struct host_memory *room,
+static int find_room(const struct network *n, int sharers, struct host_memory *room,
                      struct err *e)
 {
-    if (!s->runner->device) {
+    if (!n->runner.device) {
         *room = host_memory_limit("", sharers);
         room->nbytes -= MIN(room->nbytes, HOST_RESERVE);
         return 0;
     }
-    if (runner_room(s->runner, &room->nbytes, e) < 0)
+    if (runner_room(&n->runner, &room->nbytes, e) < 0)
         return -1;
     room->nbytes -= room->nbytes / 32; /* for code and workspaces of libraries */
     room->reason = "what the GPU has left";
@@ -166,19 +166,19 @@ static int find_room(const struct compiled_set *s, int sharers, struct host_memo
 }
 
 /* nbytes: the arena's size; beside: further bytes per image in the host's memory. */
-static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch,
+static int check_room(const struct network *n, enum compiled_mode mode, int batch,
                       bool kernels, size_t nbytes, size_t beside, int sharers, struct err *e)
 {
     struct host_memory room;
 
-    if (find_room(s, sharers, &room, e))
+    if (find_room(n, sharers, &room, e))
         return -1;
-    if (s->runner->device)
+    if (n->runner.device)
         beside = 0;
     nbytes += beside * (size_t)batch;
     if (nbytes <= room.nbytes)
         return 0;
-    int fits = largest_batch(s, mode, batch, kernels, beside, room.nbytes);
+    int fits = largest_batch(n, mode, batch, kernels, beside, room.nbytes);
     char advice[96] = "not even one image fits";
     if (fits > 0)
         snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, train.accumulate)",
@@ -189,74 +189,74 @@ static int check_room(const struct compiled_set *s, enum compiled_mode mode, int
                    (double)room.nbytes / (1 << 30), room.reason, advice);
 }
 
-int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
+int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
                         struct err *e)
 {
     /* Preparing kernels may run them on the device, which may be in use; without kernels the plan
      * does not include their workspaces. */
-    bool kernels = !s->runner->device;
-    struct graph *g = plan_graph(s, COMPILED_TRAIN, batch, kernels, e);
+    bool kernels = !n->runner.device;
+    struct graph *g = plan_graph(n, COMPILED_TRAIN, batch, kernels, e);
     int rc = -1;
 
     if (g)
-        rc = check_room(s, COMPILED_TRAIN, batch, kernels, needs(s, g), beside, sharers, e);
+        rc = check_room(n, COMPILED_TRAIN, batch, kernels, needs(n, g), beside, sharers, e);
     graph_destroy(g);
     return rc;
 }
 
 /* If the arena moves, graphs are bound again, and captured ones discarded. */
-static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch,
+static int reserve_arena(struct network *n, enum compiled_mode mode, int batch,
                          const struct graph *g, struct err *e)
 {
     bool moved;
 
-    if (s->runner->device ? check_room(s, mode, batch, true, needs(s, g), 0, 1, e) ||
-                               runner_reserve(s->runner, g->arena_size, &moved, e)
-                         : arena_reserve(&s->arena, g->arena_size, &moved, e))
+    if (n->runner.device ? check_room(n, mode, batch, true, needs(n, g), 0, 1, e) ||
+                               runner_reserve(&n->runner, g->arena_size, &moved, e)
+                         : arena_reserve(&n->arena, g->arena_size, &moved, e))
         return -1;
-    for (struct compiled *c = s->first; moved && c; c = c->next)
-        bind_graph(s, c->graph);
-    if (moved && s->first)
-        captures_moved(s->captures);
+    for (struct compiled *c = n->compiled; moved && c; c = c->next)
+        bind_graph(n, c->graph);
+    if (moved && n->compiled)
+        captures_moved(&n->captures);
     return 0;
 }
 
 /* Waits for the device first, as kernels may be tried there and memory may move. */
-static struct compiled *compile_graph(struct compiled_set *s, enum compiled_mode mode, int batch,
+static struct compiled *compile_graph(struct network *n, enum compiled_mode mode, int batch,
                                       struct err *e)
 {
     struct compiled *c;
 
-    if (s->runner->device && runner_wait(s->runner, e) < 0)
+    if (n->runner.device && runner_wait(&n->runner, e) < 0)
         return NULL;
     c = mem_zero(1, sizeof *c, e);
     if (!c)
         return NULL;
     c->mode = mode;
     c->batch = batch;
-    c->graph = plan_graph(s, mode, batch, true, e);
-    if (!c->graph || reserve_arena(s, mode, batch, c->graph, e) < 0) {
+    c->graph = plan_graph(n, mode, batch, true, e);
+    if (!c->graph || reserve_arena(n, mode, batch, c->graph, e) < 0) {
         graph_destroy(c->graph);
         free(c);
         return NULL;
     }
-    bind_graph(s, c->graph);
-    c->next = s->first;
-    s->first = c;
+    bind_graph(n, c->graph);
+    c->next = n->compiled;
+    n->compiled = c;
     return c;
 }
 
-struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
+struct compiled *compiled_get(struct network *n, enum compiled_mode mode, int batch,
                               struct err *e)
 {
     if (batch < 1) {
         err_set(e, ERR_CONFIG, "a batch of %d images can't be run", batch);
         return NULL;
     }
-    for (struct compiled *c = s->first; c; c = c->next)
+    for (struct compiled *c = n->compiled; c; c = c->next)
         if (c->mode == mode && c->batch == batch)
             return c;
-    return compile_graph(s, mode, batch, e);
+    return compile_graph(n, mode, batch, e);
 }
 
 /* Counts operations and bytes from the shapes of an op's tensors. */

@@ -13,23 +13,6 @@
 #include "trainer/backends/backends.h"
 #include "trainer/network/network_internal.h"
 
-struct network {
-    struct network_config config; /* its strings belong to model and backend */
-    float *class_weights;
-    const struct model *model;
-    const struct backend *backend;
-    struct weights *weights;
-    struct runner runner; /* its device is NULL on the host */
-    struct compiled_set graphs;
-    uint64_t plan_hash;
-    network_sum_f sum;
-    void *sum_arg;
-    struct network_link link;
-    struct captures captures;
-    bool may_capture; /* this replica's own runs are captured (not with UNET_CAPTURE=off) */
-    bool may_capture_sums; /* and those with sums over replicas */
-};
-
 static int copy_class_weights(struct network *n, struct err *e)
 {
     size_t count = n->config.classes == 1 ? 2 : (size_t)n->config.classes;
@@ -67,9 +50,6 @@ static int configure(struct network *n, const struct network_config *config, str
     n->config.classes = config->classes ? config->classes : 1;
     n->config.base = config->base ? config->base : n->model->base;
     n->config.depth = config->depth ? config->depth : n->model->depth;
-    n->graphs = (struct compiled_set){.config = &n->config, .model = n->model,
-                                      .backend = n->backend, .runner = &n->runner,
-                                      .captures = &n->captures};
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
@@ -153,7 +133,7 @@ static int check_frozen(const struct network *n, struct err *e)
 
 static int create_weights(struct network *n, struct err *e)
 {
-    struct graph *g = compiled_build(&n->graphs, COMPILED_TRAIN, 1, e);
+    struct graph *g = compiled_build(n, COMPILED_TRAIN, 1, e);
     int rc = -1;
 
     set_threads(n);
@@ -165,7 +145,6 @@ static int create_weights(struct network *n, struct err *e)
         n->plan_hash = graph_hash(g);
     }
     graph_destroy(g);
-    n->graphs.weights = n->weights;
     return rc;
 }
 
@@ -201,7 +180,7 @@ void network_destroy(struct network *n)
         return;
     network_stop(n);
     captures_release(&n->captures);
-    compiled_release(&n->graphs);
+    compiled_release(n);
     weights_destroy(n->weights);
     runner_close(&n->runner);
     free(n->class_weights);
@@ -243,7 +222,6 @@ uint64_t network_device(const struct network *n)
 void network_set_sum(struct network *n, network_sum_f sum, void *arg)
 {
     n->sum = sum;
-    n->graphs.sums = sum != NULL;
     n->sum_arg = arg;
 }
 
@@ -296,7 +274,7 @@ static struct compiled *get_compiled(struct network *n, enum compiled_mode mode,
                                      struct err *e)
 {
     set_threads(n);
-    return compiled_get(&n->graphs, mode, batch, e);
+    return compiled_get(n, mode, batch, e);
 }
 
 static enum compiled_mode forward_mode(bool training)
@@ -544,12 +522,6 @@ int network_choose(struct network *n, bool training, int batch, struct err *e)
     return c ? runner_wait(&n->runner, e) : -1;
 }
 
-int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
-                       struct err *e)
-{
-    return compiled_check_room(&n->graphs, batch, beside, sharers, e);
-}
-
 int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e)
 {
     struct exec x = {.counts = counts};
@@ -593,12 +565,12 @@ int network_count(struct network *n, bool training, int batch, double *flop, dou
 
 void network_time_ops(struct network *n)
 {
-    for (struct compiled *c = n->graphs.first; c; c = c->next)
+    for (struct compiled *c = n->compiled; c; c = c->next)
         c->graph->timed = true;
 }
 
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out)
 {
-    for (const struct compiled *c = n->graphs.first; c; c = c->next)
+    for (const struct compiled *c = n->compiled; c; c = c->next)
         profile_print(c->graph, peak, out);
 }

@@ -86,7 +86,7 @@ int runner_reserve(struct runner *s, size_t nbytes, bool *moved, struct err *e);
 size_t runner_slots_size(const struct graph *g);
 
 /* Sets *nbytes to the size that arena and slots could grow to together. */
-int runner_room(struct runner *s, size_t *nbytes, struct err *e);
+int runner_room(const struct runner *s, size_t *nbytes, struct err *e);
 
 /* Waits for the earlier run of the next run's slot: then at most DEVICE_SLOTS - 1 are in flight. */
 int runner_await(struct runner *s, struct err *e);
@@ -137,36 +137,37 @@ struct compiled {
     struct compiled *next;
 };
 
-/* The pointers before arena are the network's and outlive the set. */
-struct compiled_set {
-    const struct network_config *config;
+struct network {
+    struct network_config config; /* its strings belong to model and backend */
+    float *class_weights;
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct runner *runner; /* if it has a device, it also has the arena */
-    struct captures *captures; /* contain addresses in the arena */
-    bool sums; /* replicas add up the sums of synchronised norms */
+    uint64_t plan_hash;
+    struct runner runner; /* its device is NULL on the host; if it has one, it has the arena */
     struct arena arena;
-    struct compiled *first; /* newest first */
+    struct compiled *compiled; /* newest first */
+    network_sum_f sum;
+    void *sum_arg;
+    struct network_link link;
+    struct captures captures; /* contain addresses in the arena */
+    bool may_capture; /* this replica's own runs are captured (not with UNET_CAPTURE=off) */
+    bool may_capture_sums; /* and those with sums over replicas */
 };
 
 /* Returns a graph of the model, with its gradients in mode COMPILED_TRAIN, that is not compiled;
  * the caller destroys it. */
-struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
+struct graph *compiled_build(const struct network *n, enum compiled_mode mode, int batch,
                              struct err *e);
 
 /* Returns the graph of this mode and batch size, which is built if needed. NULL on error:
  * ERR_CONFIG if batch is below 1 or needs more memory than the device has, or the backend has no
  * kernel for an op; ERR_INTERNAL if the host has no memory. */
-struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
+struct compiled *compiled_get(struct network *n, enum compiled_mode mode, int batch,
                               struct err *e);
 
-/* As network_check_room. */
-int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
-                        struct err *e);
-
 /* Frees all graphs and the host's arena. The device must be idle. */
-void compiled_release(struct compiled_set *s);
+void compiled_release(struct network *n);
 
 /* Sum the operations and bytes of a run, as network_count, and print the times of a graph that ran
  * with g->timed, as network_print_times. */

@@ -136,7 +136,7 @@ int runner_reserve(struct runner *s, size_t nbytes, bool *moved, struct err *e)
     return grow_block(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
 }
 
-int runner_room(struct runner *s, size_t *nbytes, struct err *e)
+int runner_room(const struct runner *s, size_t *nbytes, struct err *e)
 {
     if (s->ops->room(s->device, nbytes, e))
         return -1;
