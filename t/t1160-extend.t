@@ -109,10 +109,9 @@ toy_kernel ref_toy 'op->in[0] != NULL' >>trainer/backends/ref/elementwise.c
     toy_kernel simd_toy 'tensor_channels(op->in[0]) % 8 == 0'
 } >trainer/backends/cpu/toy.c
 ok "the op has a row" insert trainer/core/ops.def 'OP(toy) /* (x) -> 2 x */' 'OP(relu_grad)'
-ok "the algorithm is declared" insert trainer/backends/cpu/simd.h \
-    'extern const struct kernel simd_toy;' 'core/kernel.h'
-ok "... and stands in the backend's table" insert trainer/backends/cpu/simd_backend.c \
-    '    &simd_toy,' '&simd_batch_norm,'
+ok "the algorithm stands in the backend's table" insert trainer/backends/cpu/simd.h \
+    '    KERNEL(toy) \\' '#define SIMD_KERNELS(KERNEL)'
+touch trainer/backends/cpu/simd_backend.c
 ok "... and is built" insert trainer/engine.inc "	trainer/backends/cpu/toy.c \\\\" \
     trainer/ops/conv.c
 for channels in 3 8; do

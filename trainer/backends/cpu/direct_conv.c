@@ -12,7 +12,7 @@
  *
  * The products are those of conv_rows.h. A row of results is cut into cells, all with the same
  * weights: a cell is one pixel, or `stride` pixels if the result is the fine tensor. A vector holds
- * several cells, or a section of one. */
+ * several cells, or a section of one. Behind them: 1x1 convolutions to one channel. */
 #include "src/base.h"
 #include "trainer/backends/cpu/conv_rows.h"
 
@@ -20,8 +20,6 @@
 #include "trainer/backends/ref/ref.h"
 
 #define MAX_ROWS 7           /* rows of a window */
-#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution of stride 1, at least, if a
-                              * batch has as many: shorter rows are joined */
 #define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
 #define LINE 16              /* floats of a cache line; each section of direct_conv_run()'s
                               * workspace begins with one */
@@ -92,24 +90,6 @@ static void set_window(struct direct *d)
     d->nk = ((d->group - 1) * d->advance + span) * d->ns;
 }
 
-/* Joins the rows of a 1x1 convolution to longer ones, because it does not depend on the image's
- * shape. */
-static void join_rows(struct direct *d)
-{
-    if (d->kernel > 1 || d->stride > 1)
-        return;
-    if (d->dst_w < MIN_PIXELS) {
-        d->dst_w *= d->dst_h;
-        d->dst_h = 1;
-    }
-    if (d->dst_w < MIN_PIXELS) {
-        d->dst_w *= d->n;
-        d->n = 1;
-    }
-    d->src_w = d->dst_w;
-    d->src_h = d->dst_h;
-}
-
 /* Returns the plan of an op. wide: two vectors of results are computed at once if the values of a
  * cell are a whole number of such pairs. */
 static struct direct direct_of(const struct op *op, const struct tensor *src,
@@ -127,7 +107,6 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
         .nd = tensor_channels(dst), .nthreads = simd_threads()};
     size_t lanes = d.rows->lanes;
 
-    join_rows(&d);
     d.nv = (up ? d.stride : 1) * d.nd;
     d.group = d.nv < lanes ? lanes / d.nv : 1;
     d.nvectors = wide && d.nv % (2 * lanes) == 0 ? 2 : 1;
@@ -481,3 +460,75 @@ KERNEL(conv2d_grad_weights, direct_conv_prepare_weights, direct_conv_run_weights
 KERNEL(conv_transpose2d, direct_conv_prepare, direct_conv_run);
 KERNEL(conv_transpose2d_grad_input, direct_conv_prepare, direct_conv_run);
 KERNEL(conv_transpose2d_grad_weights, direct_conv_prepare_weights, direct_conv_run_weights);
+
+/* 1x1 convolutions to one channel, such as the last one of a network with one logit for each pixel:
+ * a dot product for each pixel, which is bound by memory. The kernels above would fill the lanes of
+ * their vectors with pixels and multiply mostly by zeros. */
+
+#define BLOCK 1024 /* pixels of a task */
+#define LANES 8
+#ifdef __x86_64__
+#define ISA __attribute__((target("avx2,fma")))
+#else
+#define ISA
+#endif
+#include "trainer/backends/cpu/vec_isa.inc"
+
+/* Returns the sums of eight vectors, each in a lane of its own. */
+INLINE vec sum_each(vec *v)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        v[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+               __builtin_shufflevector(v[2 * i], v[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        v[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(v[2 * i], v[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(v[0], v[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+/* y[pixel] = bias + sum over c of x[pixel][c] w[c] */
+ISA static void dot_pixels(const float *x, size_t npixels, const float *w, size_t nchannels,
+                           float bias, float *y)
+{
+    size_t p = 0;
+
+    for (; p + LANES <= npixels; p += LANES) {
+        vec v[LANES] = {0};
+
+        for (size_t c = 0; c < nchannels; c += LANES)
+#pragma GCC unroll 8
+            for (size_t i = 0; i < LANES; i++)
+                v[i] += load(x + (p + i) * nchannels + c) * load(w + c);
+        store(y + p, sum_each(v) + bias);
+    }
+    for (; p < npixels; p++) {
+        y[p] = bias;
+        for (size_t c = 0; c < nchannels; c++)
+            y[p] += x[p * nchannels + c] * w[c];
+    }
+}
+
+static bool dot_conv_supports(const struct op *op)
+{
+    return simd_isa() >= SIMD_AVX2 && op->attr.kernel == 1 && op->attr.stride <= 1 &&
+           tensor_channels(op->out[0]) == 1 && tensor_channels(op->in[0]) % LANES == 0;
+}
+
+static int dot_conv_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    size_t npixels = tensor_pixels(src), n = tensor_channels(src);
+    float bias = op->in[2] ? op->in[2]->data[0] : 0;
+
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < npixels; i += BLOCK)
+        dot_pixels(src->data + i * n, simd_min(npixels - i, BLOCK), op->in[1]->data, n, bias,
+                   op->out[0]->data + i);
+    return 0;
+}
+
+const struct kernel simd_dot_conv2d = {
+    .kind = &conv2d_kind, .supports = dot_conv_supports, .run = dot_conv_run};

@@ -58,7 +58,7 @@ static inline void simd_fetch(const float *data, size_t n)
     KERNEL(batch_norm_relu_grad) KERNEL(batch_norm_infer)                             \
     KERNEL(winograd) KERNEL(winograd_relu) KERNEL(winograd_grad)                      \
     KERNEL(winograd_grad_input) KERNEL(winograd_grad_weights)                         \
-    KERNEL(conv_transpose2d_grad_weights) KERNEL(dot_conv2d)                          \
+    KERNEL(dot_conv2d)                                                                \
     KERNEL(direct_conv2d) KERNEL(direct_conv2d_relu) KERNEL(direct_conv2d_grad_input) \
     KERNEL(direct_conv2d_grad_weights) KERNEL(direct_conv_transpose2d)                \
     KERNEL(direct_conv_transpose2d_grad_input) KERNEL(direct_conv_transpose2d_grad_weights)

@@ -8,7 +8,7 @@
  * is kept in op->priv, and everything else is laid out in the op's workspace.
  *
  * To read: simd.h, which lists the kernels; conv_rows.h, the products that all convolutions share;
- * direct_conv.c and conv2d.c, then winograd.c; batch_norm.c with norm_rows.h. */
+ * direct_conv.c, then winograd.c; batch_norm.c with norm_rows.h. */
 #pragma once
 
 #include "trainer/core/kernel.h"
