@@ -148,11 +148,11 @@ struct device_sgd {
 
 /* The formulas are in optim/optim.h, per tensor. Slots: v for LARS; m, v for LAMB. */
 struct device_lars {
-    float momentum, rate;
+    float momentum;
     double trust;
 };
 struct device_lamb {
-    double beta1, beta2, debias1, debias2, eps, rate;
+    double debias1, debias2, eps;
 };
 
 /* Dynamic loss scaling for fp16, in DEVICE_LOCAL memory. A step whose gradients are not finite is

@@ -249,9 +249,9 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip, stru
         .penalizes = weights_have_penalty(w), .clip = clip, .beta1 = BETA1,
         .beta2 = BETA2, .rate = lr, .scaling = o->scaling,
         .adam = plan_adam(o, lr), .sgd = plan_sgd(o, lr),
-        .lars = {.momentum = (float)o->config.momentum, .rate = (float)lr, .trust = LARS_TRUST},
-        .lamb = {.beta1 = BETA1, .beta2 = BETA2, .debias1 = 1 - pow(BETA1, steps),
-                 .debias2 = 1 - pow(BETA2, steps), .eps = LAMB_EPS, .rate = lr}};
+        .lars = {.momentum = (float)o->config.momentum, .trust = LARS_TRUST},
+        .lamb = {.debias1 = 1 - pow(BETA1, steps), .debias2 = 1 - pow(BETA2, steps),
+                 .eps = LAMB_EPS}};
     o->rate = lr;
 }
 

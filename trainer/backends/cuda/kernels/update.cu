@@ -75,8 +75,8 @@ DEVICE void make_lamb_step(const struct device_update *u, size_t i, float decay,
                            const float *value, float *grad)
 {
     const struct device_lamb a = u->lamb;
-    float beta1 = (float)a.beta1, beta2 = (float)a.beta2, eps = (float)a.eps;
-    float add1 = (float)(1 - a.beta1), add2 = (float)(1 - a.beta2);
+    float beta1 = (float)u->beta1, beta2 = (float)u->beta2, eps = (float)a.eps;
+    float add1 = (float)(1 - u->beta1), add2 = (float)(1 - u->beta2);
     float debias1 = (float)a.debias1, debias2 = (float)a.debias2, m[EACH], v[EACH];
 
     load(u->slots[0], i, m);
@@ -152,7 +152,7 @@ DEVICE float tensor_scale(const struct device_update *u, const struct device_ten
 
     if (u->kind == DEVICE_LARS)
         return adapts ? (float)(u->lars.trust * w / (g + (double)t->decay * w)) : 1;
-    return u->kind == DEVICE_LAMB ? (float)(u->lamb.rate * (adapts ? w / g : 1)) : 1;
+    return u->kind == DEVICE_LAMB ? (float)(u->rate * (adapts ? w / g : 1)) : 1;
 }
 
 /* Updates a number *w. g: its gradient, or LAMB's step; m, v: its slots. */
@@ -170,7 +170,7 @@ DEVICE void optimize_number(const struct device_update *u, float decay, float sc
         *w -= u->sgd.rate * (u->sgd.nesterov ? g + u->sgd.look * *m : *m);
     } else if (u->kind == DEVICE_LARS) {
         *m = u->lars.momentum * *m + (g + decay * *w) * scale;
-        *w -= u->lars.rate * *m;
+        *w -= (float)u->rate * *m;
     } else {
         *w -= scale * g;
     }
