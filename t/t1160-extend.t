@@ -110,7 +110,7 @@ toy_kernel ref_toy 'op->in[0] != NULL' >>trainer/backends/ref/elementwise.c
 } >trainer/backends/cpu/toy.c
 ok "the op has a row" insert trainer/core/ops.def 'OP(toy) /* (x) -> 2 x */' 'OP(relu_grad)'
 ok "the algorithm stands in the backend's table" insert trainer/backends/cpu/simd.h \
-    '    KERNEL(toy) \\' '#define SIMD_KERNELS(KERNEL)'
+    "    KERNEL(toy) \\\\" '#define SIMD_KERNELS(KERNEL)'
 touch trainer/backends/cpu/simd_backend.c
 ok "... and is built" insert trainer/engine.inc "	trainer/backends/cpu/toy.c \\\\" \
     trainer/ops/conv.c
