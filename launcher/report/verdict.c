@@ -519,7 +519,8 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
         return;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         double excess = p->q[parts[i]].median - base->q[parts[i]].median / ideal;
-        if (excess > most) {
+        /* a log's times may exceed those of its job, as a caveat says */
+        if (excess > most && p->q[parts[i]].median <= p->q[QUANTITY_WHOLE].median) {
             most = excess;
             cause = parts[i];
         }
