@@ -240,7 +240,7 @@ static void *device_branch(struct device *d, enum device_branch i, struct err *e
         cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
         cuda_status(d, cudaStreamWaitEvent(d->sides[i], d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
-    return d->sides[i];
+    return (void *)d->sides[i];
 }
 
 static int device_merge(struct device *d, enum device_branch i, struct err *e)
