@@ -432,7 +432,8 @@ file m.csv
 time secs:each
 name accuracy' "a table whose time has a name of its own"
 printf 'epoch,secs\n1,100\n2,110\n3,120\n4,130\n5,140\n' >logs/m.csv
-bad "one that may count from the start" "'secs' rises: does it count from the start" --try logs/m.csv -- ./a.out
+bad "one that may count from the start" "'secs' rises: does it count from the start" \
+    --try logs/m.csv -- ./a.out
 printf 'epoch %d at 1%d0 s\n' 1 0 2 1 3 2 4 3 5 4 >logs/clock.log
 bad "and such lines" "'time' rises: does it count from the start" --try logs/clock.log -- ./a.out
 printf '[12:0%d:01] epoch %d done in 0:01:0%d (loss 0.5)\n' 1 0 2 2 1 1 >logs/clock.log

@@ -66,7 +66,9 @@ unreachable() { # INTERFACE PATTERN TEXT
 }
 if [ -x "$builddir/unetctl-slurm" ]; then cp "$builddir/unetctl-slurm" "$libexec/"; fi
 unreachable commands "contact slurm controller" "no controller"
-if [ -x "$builddir/unetctl-slurm" ]; then unreachable library "contact slurm controller" "no controller"; fi
+if [ -x "$builddir/unetctl-slurm" ]; then
+    unreachable library "contact slurm controller" "no controller"
+fi
 printf '\nNonsense=1\n' >>"$dir/etc/slurm.conf"
 unreachable commands "configuration file" "a broken configuration"
 if [ -x "$builddir/unetctl-slurm" ]; then

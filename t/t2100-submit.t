@@ -127,7 +127,8 @@ ok "the folder of the job's output is there" test -d killed/runs/unet-g02-s1/att
     -a -d killed/runs/unet-g05-s1/attempt-1
 is "$(jobs_of killed | wc -l)" 14 "there are still 14 jobs"
 exits 0 "status reports no damage" unetctl status -C killed --verbose
-like "$ERR" '^unetctl: debug: starting [^ ]*(unetctl-slurm|squeue) ' "and --verbose its questions to Slurm"
+like "$ERR" '^unetctl: debug: starting [^ ]*(unetctl-slurm|squeue) ' \
+    "and --verbose its questions to Slurm"
 sed -i '1s/.*/# mine/' killed/runs/unet-g06-s1/run_file.sh
 exits 0 "submit of a complete study succeeds" unetctl submit -C killed --gpus 1..14 -- --hold
 unlike "$ERR" 'writing its files again' "no files are written again"

@@ -239,7 +239,8 @@ for p in "benign", "malignant":
     dataset("lay/breast", masks, p, p, p + " (%d)", mask_end="_mask")
 dataset("lay/cellpose", masks, ".", ".", mask_end="_cp_masks")
 dataset("lay/ilastik", masks, mask_end="_Simple Segmentation")
-dataset("lay/vessels", masks, "training/images", "training/1st_manual", "%02d", "_training", "_manual1")
+dataset("lay/vessels", masks, "training/images", "training/1st_manual", "%02d", "_training",
+        "_manual1")
 dataset("lay/drawn", masks, "raw", "truth")
 dataset("lay/halfval", masks, "train/images", "train/masks")
 write("lay/halfval/val/images/00.png", picture(9))
@@ -360,14 +361,16 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout kinds 4 1 "NAME.tif and its mask NAME.png in one folder"
     layout patients 8 2 "masks beside their images in a folder per patient"
     ok "... with the folder in their name" grep -q '"stem":"pat2/s1"' lay/patients.json
-    ok "... also when they are converted" unet-train data convert --data lay/patients --out lay/copies
+    ok "... also when they are converted" unet-train data convert --data lay/patients \
+        --out lay/copies
     ok "... to pairs" test -e lay/copies/images/pat2_s1.png -a -e lay/copies/masks/pat2_s1.png
     layout wards 8 2 "a folder per patient in images/ and masks/"
     ok "... whose pairs are converted" unet-train data convert --data lay/wards --out lay/wards-png
     is "$(samples lay/wards-png/masks)" "$(samples lay/wards/masks)" "... with all masks"
     layout halfval 4 1 "validation without masks"
     like told.txt 'val/ has no images with masks and is not used: train/ is divided' "... is named"
-    refused persons 'its folders, such as p0/, seem to hold images and masks' "a folder per person, no class"
+    refused persons 'its folders, such as p0/, seem to hold images and masks' \
+        "a folder per person, no class"
     layout cellpose 4 1 "masks of Cellpose beside their images"
     layout ilastik 4 1 "masks of ilastik"
     layout breast 8 1 "... with blanks and brackets"
@@ -382,7 +385,8 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
         "... is named"
     refused unnamed 'truth/ seems to hold masks.*data.images=scans' \
         "two folders whose contents suggest no classes" 3
-    refused vessels '1st_manual/ seems to hold masks.*data.images=images' "... and with other endings" 3
+    refused vessels '1st_manual/ seems to hold masks.*data.images=images' \
+        "... and with other endings" 3
     refused drawn 'truth/ seems to hold masks.*data.images=(raw|overlay)' "... and a third folder" 3
     layout mmseg 3 2 "img_dir/ and ann_dir/"
     layout camvid 3 2 "train/ and trainannot/, val/ and valannot/"
@@ -398,7 +402,8 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     exits 7 "another mask in such a folder" unet-train train --data lay/bowl \
         --set data.split=lay/bowl.json --size 32x32 --set model.depth=1 --epochs 1 --out lay/bowl-no
     like "$ERR" '01/masks/: the file is not the one that the split was made with' "is another mask"
-    refused bowls 's0/masks/0.png: holds 1 and 2, but .* one object' "masks of classes in such folders"
+    refused bowls 's0/masks/0.png: holds 1 and 2, but .* one object' \
+        "masks of classes in such folders"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused deep 'the class folders lie in its folder in: name that one .lay/deep/in' "classes too deep"
     refused c100 "is CIFAR-100.*not read: .*import Image; .*f.png/{s}/{r.1.}" "CIFAR-100"

@@ -147,7 +147,8 @@ like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are suppor
     "the error has the number"
 exits 7 "four channels of RGB images are refused" \
     "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
-like "$ERR" 'has 3 channels, and data.channels is 4: train with --channels 3' "the error has both numbers"
+like "$ERR" 'has 3 channels, and data.channels is 4: train with --channels 3' \
+    "the error has both numbers"
 
 # --- classes by folder
 # -----------------------------------------------------------------------------
@@ -382,7 +383,8 @@ EOP
     exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
     like "$ERR" 'contains the value 1000' "are not foreground by themselves"
     printf '0 0 0 ground\n255 255 255 cell\n' >colours.txt
-    exits 7 "labels below 0" unet-train data split --data r/below --class-file colours.txt --out r/no.json
+    exits 7 "labels below 0" unet-train data split --data r/below --class-file colours.txt \
+        --out r/no.json
     like "$ERR" 'masks/0.tif: holds values from -1 to 0, but a colour is' "are no colours either"
     exits 0 "an image of 32 bits" unet-train data check r/large.tif
     exits 7 "an unknown compression" unet-train data check r/scheme.tif

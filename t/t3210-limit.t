@@ -80,7 +80,8 @@ is "$(python3 -c 'import json; print([len(s["points"]) for s in json.load(open("
     "[2]" "both counts are one series"
 exits 0 "as text" unetctl report -C study --text
 like "$OUT" '^ +2 +1 +[0-9.]+ +[0-9.]+ ' "it has the speed-up of 2 devices"
-like "$OUT" '^All runs give the steady speed alone, so quality is not judged\.$' "it is by speed alone"
+like "$OUT" '^All runs give the steady speed alone, so quality is not judged\.$' \
+    "it is by speed alone"
 unlike "$OUT" 'IoU (holds|falls|collapses|[0-9])' "it does not judge a quality"
 like "$OUT" '^GPUs  runs  limited  epoch s  steady( +interval)? +efficiency$' "its table has no quality"
 sed -i '$d' study/runs/unet-g01-s1/attempt-1/record.jsonl

@@ -155,7 +155,8 @@ static int report_counts(const struct submitted *s, const struct submission_coun
              c->submitted, plural(c->submitted), dry ? "would be " : "", c->active, c->good,
              c->bad);
     if (c->others)
-        log_info("%zu run%s left alone, as said above", c->others, c->others == 1 ? " is" : "s are");
+        log_info("%zu run%s left alone, as said above", c->others,
+                 c->others == 1 ? " is" : "s are");
     if (c->left && !given.wait_for_all && !s->repeats)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
                        "as other jobs end, or type 'unetctl submit' again then)", c->left,

@@ -254,8 +254,7 @@ static int check_split(const struct plan *p, struct err *e)
         return 0;
     return err_set(e, ERR_CONFIG, wants_masks
                        ? "model.name %s needs a mask for each image, and in %s an image has one "
-                       "class "
-                         "as a whole: --model resnet44 (or 20, 32, 56, 110)"
+                         "class as a whole: --model resnet44 (or 20, 32, 56, 110)"
                        : "model.name %s gives each image one class as a whole, and %s has masks: "
                          "--model unet", model, p->study.data.dir);
 }
@@ -538,8 +537,8 @@ static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
     if (*copies.text)
         add_advice(dst, "engine %s: on %s %s a run has several nodes, and the program starts once "
                    "for each GPU; unless it divides the work by RANK and WORLD_SIZE, each copy "
-                   "does all of it: plan only counts that one node has (%d GPU%s here), or name the "
-                   "engine that starts its ranks, such as mpi", plan->study.engine, copies.text,
+                   "does all of it: plan only counts that one node has (%d GPU%s here), or name "
+                   "the engine that starts its ranks, such as mpi", plan->study.engine, copies.text,
                    gpus_word(&copies), plan->site.gpus_per_node, plural(plan->site.gpus_per_node));
     if (!section || !*wide.text || !*section->script)
         return;

@@ -370,7 +370,8 @@ static void add_definitions(struct doc *d, const struct report *r)
         doc_term(d, TO_PAGES, "steady interval",
                  "The median, or as a caveat says the mean, of the times between two rows of a "
                  "run's log after warming up: without the first, and without those after it that "
-                 "are slow (change-point rule of doc/SCALING.md). All are for the same work where it is known.");
+                 "are slow (change-point rule of doc/SCALING.md). All are for the same work where "
+                 "it is known.");
     doc_end(d);
     doc_end(d);
 }

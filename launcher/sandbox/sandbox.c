@@ -157,8 +157,8 @@ int sandbox_require(const struct sandbox *sb, struct err *e)
 {
     if (*sb->host)
         return err_set(e, ERR_SCHED, "the sandbox in %s was started on host %s; use it there, "
-                       "choose another --dir (UNETCTL_SANDBOX) or, if that host has ended it, remove "
-                       "%s/sandbox.conf", sb->dir, sb->host, sb->dir);
+                       "choose another --dir (UNETCTL_SANDBOX) or, if that host has ended it, "
+                       "remove %s/sandbox.conf", sb->dir, sb->host, sb->dir);
     if (sb->running)
         return 0;
     return err_set(e, ERR_SCHED, "no sandbox is running in %s; type 'unetctl sandbox up --dir %s'",

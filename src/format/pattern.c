@@ -15,7 +15,8 @@ int pattern_compile(const char *pattern, struct pcre2_real_code_8 **dst, struct 
 
     if (!p) {
         pcre2_get_error_message(code, why, sizeof why);
-        return err_set(e, ERR_CONFIG, "'%.200s' is not a regular expression; byte %zu: %s", pattern, at,
+        return err_set(e, ERR_CONFIG, "'%.200s' is not a regular expression; byte %zu: %s",
+                       pattern, at,
                        (const char *)why);
     }
     pcre2_pattern_info(p, PCRE2_INFO_NAMECOUNT, &ngroups);
@@ -24,6 +25,6 @@ int pattern_compile(const char *pattern, struct pcre2_real_code_8 **dst, struct 
     else
         pcre2_code_free(p);
     return ngroups ? 0
-           : err_set(e, ERR_CONFIG, "'%.200s' has no named group, so that nothing would be read of a "
-                     "log; write one such as (?<epoch_time>[0-9.]+)", pattern);
+           : err_set(e, ERR_CONFIG, "'%.200s' has no named group, so that nothing would be read "
+                     "of a log; write one such as (?<epoch_time>[0-9.]+)", pattern);
 }

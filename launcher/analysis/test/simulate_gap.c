@@ -11,9 +11,10 @@
 
 enum { LENGTH = 81, NOISE, PAUSE = NOISE + 4 };
 
-/* Times of intervals scatter by `noise` (lognormal, or Student's t with 3 degrees of freedom); the
- * first takes `first` times as long, every `every`th `longer` times and `stall` seconds, and in one
- * run one takes `pause` times as long. With N GPUs a typical one takes 8 (1 / N + serial) s. */
+/* Times of intervals scatter by `noise` (lognormal, or Student's t with 3 degrees of freedom);
+ * the first takes `first` times as long, every `every`th `longer` times and `stall` seconds. One
+ * interval of one run takes `pause` times as long. With N GPUs a typical one takes 8 (1 / N +
+ * serial) s. */
 static const struct {
     const char *name;
     double noise;

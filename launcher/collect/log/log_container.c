@@ -480,7 +480,8 @@ void log_container_strip(char *text)
 
     while (*text) {
         if (*text != '\033') {
-            *dst++ = *text++;
+            *dst++ = *text == LOG_UP ? ' ' : *text;
+            text++;
             continue;
         }
         char kind = *++text;
@@ -517,8 +518,8 @@ int log_pattern_read(char *text, const char *pattern, struct log_table *t, struc
         number += (*end == '\n') - (*end == LOG_UP && number > 1);
     }
     if (rc == 0 && t->nrows == 0)
-        rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'; a "
-                     "file of the program's own needs its name (log.file in study.yaml)",
+        rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'; if "
+                     "the program writes a file of its own, name it (log.file in study.yaml)",
                      t->path, all, pattern);
     destroy_matcher(&m);
     return rc;

@@ -202,7 +202,7 @@ const char *log_file_printed(const char *text);
 /* Removes what a terminal obeys and does not show: colours and other sequences that begin with
  * ESC. Where the cursor goes up by a line, as below nested progress bars, LOG_UP is left. */
 #define LOG_UP '\v'
-#define LOG_ENDS "\n\r\b\v" /* of what stands in a line at the same time */
+#define LOG_ENDS "\n\r\b\v" /* each ends what a line shows at one time */
 void log_container_strip(char *text);
 
 /* Lines of a text, as a terminal shows it, that a regular expression of PCRE2 matches become rows

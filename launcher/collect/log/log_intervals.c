@@ -258,8 +258,8 @@ static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found
         undo(r, i, tick->key);
         *found = true;
     } else if (tick->key < last->key) {
-        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed, or "
-                                "several ranks have written",
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed, "
+                                "or several ranks have written",
                                 tick->key, last->key);
     } else if (timed && !clock) {
         return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
@@ -491,7 +491,8 @@ static void set_seconds(const struct reader *r, struct curve *c)
 }
 
 /* Sets the quality of the run to the last one of its intervals; a run whose last loss is not finite
- * has none. An accuracy is in percent if all values exceed 1 and one PERCENT. */
+ * has none. An accuracy is in percent if all its values exceed 1 and one of
+ * them exceeds PERCENT. */
 static int set_quality(const struct reader *r, struct curve *c, struct result *run)
 {
     bool iou = strcasecmp(r->c.metric, "iou") == 0,
@@ -681,8 +682,8 @@ static int fill_run(struct reader *r, struct result *run)
 
     if (r->nticks == 0)
         return err_set(r->e, ERR_DATA, "%s: it has no interval: %s", r->t->path,
-                       r->t->nrows ? "of its rows, none or only the first has a time, or all are at one "
-                                     "step or epoch" : "it is empty");
+                       r->t->nrows ? "of its rows, none or only the first has a time, or all are "
+                                     "at one step or epoch" : "it is empty");
     if (r->form->per_step > 0 && r->c.column[LOG_STEP] < 0)
         return log_table_ask(r->t, r->e, "work.per_step needs the steps of a row: name their column, "
                              "--column step=NAME (log.step in study.yaml)");

@@ -135,7 +135,8 @@ static bool has_moved(struct kind *a, struct kind *b)
     return m && strtod(a->line + m->at, NULL) != strtod(b->line + k->at, NULL);
 }
 
-/* Leaves a step without its name that does not move and has no total, as the size of a batch. */
+/* Takes the name from a step that is the same in all lines and has no total, since it may be the
+ * size of a batch. */
 static void drop_size(struct kind *k)
 {
     struct log_number *m = k->moves ? NULL : find_number(k, "step");
@@ -490,8 +491,8 @@ static int choose_time(const char *path, const struct kind *kinds, size_t n, str
     const struct kind *other;
 
     if (k->rank == -2)
-        return err_set(e, ERR_CONFIG, "%s: several ranks have written lines such as '%.*s'; let one "
-                       "of them print, or begin log.pattern with the words of one", path,
+        return err_set(e, ERR_CONFIG, "%s: several ranks have written lines such as '%.*s'; let "
+                       "one of them print, or begin log.pattern with the words of one", path,
                        (int)(k->n < 80 ? k->n : 80), k->line);
     for (struct log_number *m = k->numbers; m < k->numbers + k->nnumbers; m++) {
         if (!log_words_is_time(m->name) || strcmp(m->name, "timestamp") == 0)

@@ -354,8 +354,8 @@ static void copy_context(const char *line, size_t from, size_t to, char dst[64])
     log_words_copy(line, at, to, true, dst);
 }
 
-/* Returns whether the time k, whose unit ends at v, is that of processors, or simulated. near: the
- * words next to it. */
+/* Returns whether k is a time of processors or a simulated one, and not one of the wall clock. Its
+ * unit ends at v, and near holds the words next to it. */
 static bool is_no_wall_time(const char *line, size_t n, const struct log_number *k, size_t v,
                             const char *near)
 {

@@ -86,8 +86,7 @@ static void check_headline(void)
 {
     set_up();
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
-                           "count 3.5-3.8), "
-           "and IoU holds.", "the headline has the verdict");
+           "count 3.5-3.8), and IoU holds.", "the headline has the verdict");
     is_str(words.evidence, "IoU with 4 GPUs holds (0.9620 against 0.9640; change -0.0020, 95 % "
            "interval -0.0060 to 0.0004; 0 of 3 runs collapsed, 95 % limit 64 %).\n",
            "the evidence says why quality holds");
@@ -323,8 +322,7 @@ static void check_reasons(void)
     as.advice.energy = (struct advice_choice){.why = "energy was not recorded for 2 GPUs"};
     headline(NULL);
     ok(strstr(reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s, "
-              "of which 580 s are training); "
-              "fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
+              "of which 580 s are training); fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded for 2 GPUs.\n"),
        "the best count for each purpose is listed");
     as.series.logged = true;
@@ -371,8 +369,8 @@ static void check_convergence(void)
     headline(NULL);
     ok(strstr(reasons, "Time to IoU 0.9 (the median over the last quarter of the worst "
               "count's runs, worse by 3 times the scatter there, so that noise does not decide it): 1.74x faster "
-              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch until then "
-              "is 1.81x faster, but 1.04x as many are needed (1.01-1.08x).\n"),
+              "than with 1 GPU (1.70-1.79 by the scatter of runs and epochs): each epoch until "
+              "then is 1.81x faster, but 1.04x as many are needed (1.01-1.08x).\n"),
        "time to accuracy is divided into its factors");
     as.convergence.chosen = true;
     points_of[2].epochs_ratio_least = 0.97;
@@ -392,7 +390,8 @@ static void check_convergence(void)
     points_of[2].nreached = 2;
     headline(NULL);
     ok(strstr(reasons, "than with 1 GPU (2 of 3 runs reach it, and 3 of 3 with 1 GPU): each epoch "
-              "until then is 1.81x faster, and that more or fewer are needed is not shown (1.04x).\n"),
+              "until then is 1.81x faster, and that more or fewer are needed is not shown "
+              "(1.04x).\n"),
        "runs that never reach it are counted");
     ok(!strstr(words.headline, "faster to IoU"), "and the headline has no time that some lack");
     points_of[2] = (struct convergence_point){.nruns = 1, .nreached = 1, .epoch_s_ratio = 1.5,
@@ -454,13 +453,11 @@ static void check_compare(void)
     d.compare = (struct comparison){.test = COMPARE_FIELLER, .p = 0.001, .significant = true,
                                     .nfamily = 4, .margin = 0.02};
     is_str(compared(&d), "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval "
-                         "1.20 to "
-           "1.30, simultaneous over 4 comparisons).", "a faster series is compared");
+           "1.20 to 1.30, simultaneous over 4 comparisons).", "a faster series is compared");
     d.compare.nfamily = 1;
     d.ratio = (struct ratio){0.8, {0.75, 0.85, 0.95, INTERVAL_FIELLER}, NAN, NAN};
     is_str(compared(&d), "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval "
-                         "1.18 to "
-           "1.33).", "a slower series is compared in the other direction");
+           "1.18 to 1.33).", "a slower series is compared in the other direction");
     d.compare.significant = false;
     d.ratio = ratio(1.02, 0.07);
     is_str(compared(&d), "With 8 GPUs, steady epoch: no difference is shown; B was 1.02x as "
@@ -479,8 +476,7 @@ static void check_compare(void)
                                     .significant = true, .nfamily = 2, .p = 1e-9,
                                     .interval = {-0.05, -0.01, 0.95, INTERVAL_T}};
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval "
-                         "0.0100 "
-           "to 0.0500, simultaneous over 2 comparisons).", "a lower IoU is compared");
+           "0.0100 to 0.0500, simultaneous over 2 comparisons).", "a lower IoU is compared");
     as.series.quality = "val_loss", as.series.lower = true, as.series.decimals = 2;
     is_str(compared(&d), "With 8 GPUs, val_loss: B 0.87, A 0.90; lower by 0.03 (95 % interval 0.01 "
            "to 0.05, simultaneous over 2 comparisons); lower is better.", "and so is a lower loss");
@@ -488,8 +484,7 @@ static void check_compare(void)
     d.compare.significant = false;
     d.compare.interval.high = 0.01;
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 "
-                         "(95 % "
-           "interval -0.0500 to 0.0100, simultaneous over 2 comparisons).",
+           "(95 % interval -0.0500 to 0.0100, simultaneous over 2 comparisons).",
            "an interval that includes 0 shows no difference");
     d.why_not = "not known on both sides";
     is_str(compared(&d), "With 8 GPUs, IoU: not known on both sides.",
@@ -503,8 +498,7 @@ static void check_other_work(void)
     as.series.quality = "val_loss", as.series.lower = true, as.series.is_share = false;
     as.series.decimals = 3, as.series.unit = "tokens", as.series.stepped = true;
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
-                           "count 3.5-3.8), "
-           "and val_loss holds.", "the quality has its name");
+           "count 3.5-3.8), and val_loss holds.", "the quality has its name");
     is_str(words.evidence, "val_loss with 4 GPUs holds (0.962 against 0.964; change -0.002, 95 % "
            "interval -0.006 to 0.000; 0 of 3 runs ended far worse, 95 % limit 64 %).\n",
            "runs may end far worse by a loss, too");
@@ -515,19 +509,18 @@ static void check_other_work(void)
        reasons);
     as.series.mode = SERIES_WEAK;
     is_str(headline(NULL), "Use 4 GPUs: 3.6x the tokens per second (95 % interval of the chosen "
-                           "count 3.5-3.8), and "
-           "val_loss holds.", "work has its unit");
+           "count 3.5-3.8), and val_loss holds.", "work has its unit");
 
     as.series.has_quality = false, as.series.mode = SERIES_STRONG, as.decision.by_time = true;
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
-                           "count 3.5-3.8), "
-           "by speed alone.", "without a quality the verdict is by time");
+           "count 3.5-3.8), by speed alone.", "without a quality the verdict is by time");
     is_str(words.evidence, "No run has a quality.\n", "and says so once");
     as.series.limited = true;
     for (size_t i = 0; i < as.series.npoints; i++)
         points[i].nlimited = points[i].nruns;
     headline(NULL);
-    is_str(words.evidence, "All runs give the steady speed alone, so quality is not judged.\n", "or why");
+    is_str(words.evidence, "All runs give the steady speed alone, so quality is not judged.\n",
+           "or why");
     as.decision.next_whole[0] = 1;
     as.decision.next_whole[1] = 4;
     strcpy(as.decision.next_why, "IoU is not known there, as the runs give the steady speed alone");

@@ -26,7 +26,8 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
     char path[PATH_MAX];
     /* a reason that is cut within a character is left out */
     json_t *o = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:o*, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:s, s:s}",
+        "{s:i, s:s, s:s, s:s, s:s, s:o*, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:s, "
+        "s:s}",
         "schema", SCHEMA, "id", s->id, "tag", s->tag, "name", s->name, "state",
         state_name(s->state), "reason", json_string(s->reason), "exit_code", s->exit_code, "signal",
         s->signal, "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",

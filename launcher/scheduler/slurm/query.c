@@ -76,8 +76,8 @@ static void add_node(struct cluster_partition *p, int cpus, const char *gres, bo
 
 /* ---- asking ---- */
 
-/* Returns whether the program of libslurm could not start, or does not fit: any other exit code is
- * that of an answer, or of a signal. */
+/* Returns whether the program of libslurm could not start or does not fit this cluster. It answers
+ * with 0 or ERR_SCHED, and codes from 128 on are those of signals. */
 static bool is_unfit(const struct child_end *end)
 {
     return end->pid < 0 || (end->code > 0 && end->code < 128 && end->code != ERR_SCHED);
@@ -369,8 +369,9 @@ static void take_name(const char *line, char *dst, size_t size)
 {
     const char *name = strstr(line, " Name="), *end = name ? strstr(name, " JobState=") : NULL;
 
+    name += name ? strlen(" Name=") : 0;
     if (end)
-        snprintf(dst, size, "%.*s", (int)(end - name) - (int)strlen(" Name="), name + strlen(" Name="));
+        snprintf(dst, size, "%.*s", (int)(end - name), name);
 }
 
 /* Takes "root(0)". */

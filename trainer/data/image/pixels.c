@@ -260,8 +260,8 @@ int picture_check(const struct pixels *img, int channels, const char *name, stru
 {
     if (channels == img->channels || (img->channels <= 4 && (channels == 1 || channels == 3)))
         return 0;
-    return err_set(e, ERR_DATA, "%s: has %d channels, and data.channels is %d: train with --channels "
-                   "%d", name, img->channels, channels, img->channels);
+    return err_set(e, ERR_DATA, "%s: has %d channels, and data.channels is %d: train with "
+                   "--channels %d", name, img->channels, channels, img->channels);
 }
 
 unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels)

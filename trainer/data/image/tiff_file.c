@@ -373,8 +373,8 @@ static int read_planes(TIFF *tif, const struct tiff_reader *r, const struct tiff
 
     while (n > 0) /* libtiff would read the header of the file as the block's samples */
         if (!TIFFGetStrileOffset(tif, --n))
-            return err_set(r->e, ERR_DATA, "%s: has strips or tiles without data (GDAL's SPARSE_OK): "
-                           "write it in full, as gdal_translate does", r->name);
+            return err_set(r->e, ERR_DATA, "%s: has strips or tiles without data (GDAL's "
+                           "SPARSE_OK): write it in full, as gdal_translate does", r->name);
     if (l->planar != PLANARCONFIG_SEPARATE || l->samples == 1)
         return read_plane(tif, r, l, sink, -1);
     for (int plane = 0; plane < l->samples; plane++)

@@ -246,7 +246,8 @@ static int find_above(const char *dir, const struct source_folders *choice, stru
         return 1;
     rc = find_row(dir, val, choice, l, &l->parts[1], &empty, e);
     if (rc == 0)
-        log_warn("%s: %s/ has no images with masks and is not used: %s/ is divided", dir, val, train);
+        log_warn("%s: %s/ has no images with masks and is not used: %s/ is divided", dir, val,
+                 train);
     if (rc > 0) {
         l->nparts = 2;
         l->parts[0].side = SOURCE_TRAIN;
@@ -512,8 +513,8 @@ static int list_classes(struct source *s, const char *top, enum source_side side
     if (rc == 0 && first && s->nclasses < 2)
         rc = refuse_single_class(s, &folders, e);
     else if (rc == 0 && first && nmixed == s->nclasses)
-        rc = err_set(e, ERR_DATA, "%s: its folders, such as %s/, seem to hold images and masks, not "
-                     "images of classes. Masks beside their images are read if they are named "
+        rc = err_set(e, ERR_DATA, "%s: its folders, such as %s/, seem to hold images and masks, "
+                     "not images of classes. Masks beside their images are read if they are named "
                      "NAME_mask.png beside NAME.png: rename them", s->dir, s->class_names[0]);
     tree_free(&folders);
     return rc;

@@ -198,7 +198,8 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
                      "directory: write them as files of their own (ImageJ: File > Save As > Image Sequence)",
                      path);
     if (rc == 0 && part == SOURCE_COLOURS && img->flags & PIXELS_STRETCHED)
-        rc = err_set(e, ERR_DATA, "%s: holds values from %g to %g, but a colour is a whole number of 8 or 16 bits",
+        rc = err_set(e, ERR_DATA, "%s: holds values from %g to %g, but a colour is a whole number "
+                                  "of 8 or 16 bits",
                      path, img->low, img->high);
     if (rc == 0 && part == SOURCE_VALUES)
         rc = mask_flatten(img, path, e);
@@ -247,8 +248,8 @@ static int merge_mask(struct pixels *img, const struct pixels *other, const char
         if (!(v = pixels_sample(other, i)))
             continue;
         if (object && v != object)
-            return err_set(e, ERR_DATA, "%s: holds %u and %u, but a mask in a folder for one image is "
-                           "of one object: 0 and one other value. Classes are read from "
+            return err_set(e, ERR_DATA, "%s: holds %u and %u, but a mask in a folder for one "
+                           "image is of one object: 0 and one other value. Classes are read from "
                            "images/NAME.png and masks/NAME.png", path, object, v);
         object = v;
         img->samples[i] = 255;

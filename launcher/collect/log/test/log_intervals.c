@@ -77,7 +77,8 @@ static void check_steps_apart(void)
            r.curve->val_loss[1] == 4 && r.curve->val_loss[3] == 1, "... and times of their own");
     ok(read_text("epoch,epoch_time,loss\n0,5,1\n1,4,0.5\n,1,0.7\n,1,0.6\n") == 0 && r.epochs == 2 &&
            r.loss == 0.5, "evaluations behind the last epoch are none");
-    refused(ERR_DATA, "epoch,epoch_time,loss\n0,5,1\n,4,1\n,4,1\n,4,1\n", ":3: step or epoch 0 is there twice",
+    refused(ERR_DATA, "epoch,epoch_time,loss\n0,5,1\n,4,1\n,4,1\n,4,1\n",
+            ":3: step or epoch 0 is there twice",
             "many rows of an epoch");
     static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
     refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",

@@ -112,7 +112,8 @@ static void test_results(void)
     scheduler_close(s);
 }
 
-/* A folder in place of the record cannot be overwritten. */
+/* The disk is full when a job ends. A folder at the path of the record stands in for that, since it
+ * makes writing the record fail, too. */
 static void test_full(void)
 {
     struct scheduler *s = open_queue(1);

@@ -185,7 +185,8 @@ static void test_life(struct scheduler *s, const char *interface)
     ok(scheduler_query(s, prefix, false, &states, &n, &e) == 0 && n == 2,
        "both jobs are found by the prefix of their tags");
     ok(n == 2 && strcmp(states[1].id, held_id) == 0 && states[1].phase == PHASE_PENDING &&
-       states[1].started == 0 && states[1].held, "they are sorted by id, and the held one waits: %s",
+       states[1].started == 0 && states[1].held,
+       "they are sorted by id, and the held one waits: %s",
        n == 2 ? states[1].reason : "");
     free(states);
     is_int(scheduler_cancel(s, held_id, &e), 0, "the held job can be cancelled");

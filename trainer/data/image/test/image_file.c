@@ -183,7 +183,8 @@ static void test_tiff_layouts(void)
     tiff_rows(t, want, 16, 20);
     TIFFClose(t);
     ok(image_file_read("sparse.tif", PIXELS_PICTURE, &img, &e) == -1 &&
-           strstr(e.text, "has strips or tiles without data"), "the last strip left out: %s", e.text);
+           strstr(e.text, "has strips or tiles without data"),
+           "the last strip left out: %s", e.text);
 
     t = TIFFOpen("pages.tif", "w");
     for (uint8_t page = 0; page < 3; page++) {
