@@ -40,12 +40,12 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
                            "all counts and looks of the sequential study"
                          : "an interval that is simultaneous over all counts", s->lower ? "below " : "above -",
              scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
-    buf_addf(b, " A run more than %.3g %s the median of the base case (%d margins, or %d standard "
-             "deviations of runs if that is more), or that diverged, has %s: the interval is about "
-             "the others. A count is not used where that share is shown to exceed %.0f %% "
-             "(one-sided 95 %% limit), and is undecided where a run %s and it is not shown to be "
-             "less.", quality_far(s, decision_margin(rule, s)), s->lower ? "above" : "below",
-             QUALITY_COLLAPSE, QUALITY_COLLAPSE_SCATTER, series_collapsed(s),
+    buf_addf(b, " A run more than %.3g%s (%d margins) and more than %d standard deviations of runs %s "
+             "the median of the base case, or that diverged, has %s: the interval is about the "
+             "others. A count is not used where that share is shown to exceed %.0f %% (one-sided "
+             "95 %% limit), and is undecided where a run %s and it is not shown to be less.",
+             scale * QUALITY_COLLAPSE * rule->margin, unit, QUALITY_COLLAPSE,
+             QUALITY_COLLAPSE_SCATTER, s->lower ? "above" : "below", series_collapsed(s),
              100 * QUALITY_COLLAPSE_SHARE, series_collapsed(s));
     if (relative && !rule->is_share)
         buf_add(b, " quality.margin sets another margin.");
